@@ -1,0 +1,224 @@
+"""A thin, quiet door to llama.cpp (through `xllamacpp`): one engine in this process per weights file.
+
+The engine is llama.cpp's own server, on a loopback port that opens to a random key only. Talking HTTP to it,
+and not calling it, is what makes a request cancellable: when the connection closes, the slot falls free.
+"""
+
+import asyncio
+import atexit
+import importlib
+import json
+import os
+import secrets
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from motet.errors import BadRequest, ContextOverflow, MissingExtra, ModelError, ServerError
+
+OnPiece = Callable[[int, str], None]
+"""Called with the index of a choice and the next piece of its text."""
+
+
+class Choice(Struct, frozen=True):
+    """One continuation of a prompt.
+
+    Args:
+        text: what was sampled, without the end-of-turn token or a stop word.
+        ids: sampled ids; the end-of-turn token is among them, a stop word is not.
+        logprobs: natural log-probability of each id over the whole vocabulary at temperature 1.
+        stop: `eos`, `limit` or `word`.
+        slot: the slot that holds this sequence now.
+        cached: tokens of the prompt that were there already.
+    """
+
+    text: str
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    stop: str
+    slot: int
+    cached: int
+
+
+class Llama:
+    """A running engine. `open_engine` makes it; nobody else should.
+
+    Args:
+        path: a GGUF file.
+        n_ctx: tokens that each slot holds, prompt and reply together.
+        slots: sequences that are computed side by side; every slot's memory is taken at the start.
+    """
+
+    def __init__(self, path: Path, n_ctx: int, slots: int) -> None:
+        try:
+            engine = importlib.import_module("xllamacpp")
+        except ImportError:
+            raise MissingExtra("xllamacpp", "local") from None
+        self.n_ctx, self.slots = n_ctx, slots
+        self.held: dict[int, tuple[int, ...]] = dict.fromkeys(range(slots), ())
+        self._folder = tempfile.TemporaryDirectory(prefix="motet-slots-")
+        self._key = secrets.token_urlsafe(24)
+        wanted = engine.CommonParams()
+        wanted.model.path = str(path)
+        # n_ctx is the engine's total. Slots with memory of their own decode a quarter faster than a common pool.
+        wanted.n_ctx, wanted.n_parallel, wanted.kv_unified = n_ctx * slots, slots, False
+        wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = _cores()
+        wanted.n_threads_http = slots + 8
+        wanted.slot_save_path, wanted.cache_idle_slots, wanted.cache_ram_mib = self._folder.name + os.sep, False, 0
+        wanted.api_keys, wanted.ui, wanted.verbosity, wanted.warmup = [self._key], False, -1, False
+        try:
+            self._server = engine.Server(wanted)
+        except RuntimeError as error:
+            raise BadRequest(f"llama.cpp cannot load {str(path)!r} ({error}); expected a GGUF model file") from error
+        self.address: str = self._server.listening_address
+
+    async def encode(self, chat: str) -> tuple[int, ...]:
+        """The prompt's ids: the model's own chat template filled with `chat` (a JSON list of role and content)."""
+        filled = await self._post("/apply-template", {"messages": json.loads(chat)})
+        body = {"content": filled["prompt"], "add_special": True, "parse_special": True}
+        return tuple((await self._post("/tokenize", body))["tokens"])
+
+    async def complete(
+        self, prompt: Sequence[int], n: int, slot: int, options: dict[str, Any], on_piece: OnPiece | None = None
+    ) -> list[Choice]:
+        """Continue `prompt` `n` times; choice i has seed `options["seed"]` + i.
+
+        Raises:
+            ModelError: of the class that says what went wrong.
+        """
+        body = {**options, "prompt": prompt, "n": n, "id_slot": slot, "n_probs": 1, "return_tokens": True}
+        if on_piece:
+            return await self._streamed(body, on_piece)
+        answer = await self._post("/completion", body)
+        return [_choice(found) for found in (answer if isinstance(answer, list) else [answer])]
+
+    async def warm(self, prompt: Sequence[int], slot: int) -> int:
+        """Compute `prompt` in `slot`; return how many tokens of it had to be computed."""
+        answer = await self._post("/completion", {"prompt": prompt, "id_slot": slot, "n_predict": 0})
+        return int(answer["timings"]["prompt_n"])
+
+    async def copy(self, source: int, targets: Sequence[int]) -> None:
+        """Put what slot `source` holds into other slots."""
+        file = secrets.token_hex(8)
+        try:
+            await self._post(f"/slots/{source}?action=save", {"filename": file})
+            for target in targets:
+                await self._post(f"/slots/{target}?action=restore", {"filename": file})
+        finally:
+            (Path(self._folder.name) / file).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Stop the engine and give back its memory."""
+        self._server = None
+        self._folder.cleanup()
+
+    async def _streamed(self, body: dict[str, Any], on_piece: OnPiece) -> list[Choice]:
+        pieces: dict[int, list[dict[str, Any]]] = {i: [] for i in range(body["n"])}
+        async with self._exchange("/completion", body | {"stream": True}) as response:
+            async for line in response.aiter_lines():
+                if line.startswith("data: {"):
+                    piece = json.loads(line.removeprefix("data: "))
+                    if "error" in piece:
+                        raise _error(500, piece)
+                    pieces[piece["index"]].append(piece)
+                    if piece["content"]:
+                        on_piece(piece["index"], piece["content"])
+        return [await self._joined(body, got) for got in pieces.values()]
+
+    async def _joined(self, body: dict[str, Any], pieces: list[dict[str, Any]]) -> Choice:
+        """The choice that was streamed. llama.cpp does not stream the end-of-turn token: it is asked again."""
+        whole = dict(pieces[-1])
+        for key in ("tokens", "completion_probabilities"):
+            whole[key] = [item for piece in pieces for item in piece.get(key, ())]
+        whole["content"] = "".join(piece["content"] for piece in pieces)
+        choice = _choice(whole)
+        if choice.stop != "eos" or len(choice.ids) >= whole["tokens_predicted"]:
+            return choice
+        ending = {"prompt": [*body["prompt"], *choice.ids], "id_slot": choice.slot, "grammar": 'root ::= ""'}
+        last = _choice(await self._post("/completion", ending | {"n_predict": 1, "n_probs": 1, "return_tokens": True}))
+        return msgspec.structs.replace(choice, ids=choice.ids + last.ids, logprobs=choice.logprobs + last.logprobs)
+
+    async def _post(self, path: str, body: dict[str, Any]) -> Any:
+        async with self._exchange(path, body) as response:
+            return json.loads(await response.aread())
+
+    @asynccontextmanager
+    async def _exchange(self, path: str, body: dict[str, Any]) -> AsyncIterator[Any]:
+        import httpx
+
+        transport = httpx.AsyncHTTPTransport(verify=False)  # plain HTTP to ourselves: no certificates to load
+        headers = {"Authorization": f"Bearer {self._key}"}
+        try:
+            async with (
+                httpx.AsyncClient(transport=transport, trust_env=False, timeout=None) as client,
+                client.stream("POST", self.address + path, json=body, headers=headers) as response,
+            ):
+                if response.status_code != 200:
+                    raise _error(response.status_code, json.loads(await response.aread() or b"{}"))
+                yield response
+        except httpx.TransportError as error:
+            raise ServerError(f"the embedded engine broke off: {error!r}") from error
+
+
+def _choice(found: dict[str, Any]) -> Choice:
+    # Tokens of a stop word come without log-probabilities: leave them out, so that both lists agree.
+    listed = found.get("completion_probabilities", ())
+    return Choice(
+        text=found["content"],
+        ids=tuple(token["id"] for token in listed),
+        logprobs=tuple(token["logprob"] for token in listed),
+        stop=found["stop_type"],
+        slot=found["id_slot"],
+        cached=found["timings"]["cache_n"],
+    )
+
+
+def _error(status: int, body: dict[str, Any]) -> ModelError:
+    said = body.get("error") or {}
+    message = f"the embedded engine says {said.get('message', status)!r}"
+    if said.get("type") == "exceed_context_size_error":
+        return ContextOverflow(message)
+    return BadRequest(message) if status < 500 else ServerError(message)
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+_ENGINES: dict[tuple[int, Path, int, int], Llama] = {}
+_OPENING = threading.Lock()
+
+
+def open_engine(path: Path, n_ctx: int, slots: int) -> Llama:
+    """The engine of these weights and this size; the first call takes about half a second.
+
+    Raises:
+        MissingExtra: xllamacpp is not installed. BadRequest: the file is no model.
+    """
+    # A forked child has the table but not the engine's threads, hence the process id.
+    key = (os.getpid(), path.resolve(), n_ctx, slots)
+    with _OPENING:
+        if key not in _ENGINES:
+            _ENGINES[key] = Llama(path, n_ctx, slots)
+        return _ENGINES[key]
+
+
+@atexit.register
+def close_engines() -> None:
+    """Stop every engine of this process; runs by itself at exit."""
+    for key in [key for key in _ENGINES if key[0] == os.getpid()]:
+        _ENGINES.pop(key).close()
+
+
+async def opened(path: Path, n_ctx: int, slots: int) -> Llama:
+    """`open_engine`, without holding up the event loop."""
+    return await asyncio.to_thread(open_engine, path, n_ctx, slots)

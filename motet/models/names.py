@@ -1,0 +1,113 @@
+"""One string names a model everywhere: in Python, on the command line, on the tape."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from motet.errors import BadInput, UnknownName
+from motet.models.protocol import Model
+
+
+class Kind(NamedTuple):
+    """A family of model names: how it is written, what it is, and how one is made."""
+
+    form: str
+    about: str
+    make: Callable[[str], Model]
+
+
+def _local(name: str) -> Model:
+    from motet.models.local import Local
+
+    return Local(name)
+
+
+def _openai(name: str) -> Model:
+    from motet.models.openai import openai_model
+    from motet.models.retry import Retry
+
+    return Retry(openai_model(name.partition(":")[2]))
+
+
+def _http(name: str) -> Model:
+    from motet.models.openai import http_model
+    from motet.models.retry import Retry
+
+    return Retry(http_model(name))
+
+
+def _provider(name: str) -> Model:
+    from motet.models.providers import provider_model
+    from motet.models.retry import Retry
+
+    return Retry(provider_model(name))
+
+
+def _scripted(name: str) -> Model:
+    from motet.models.scripted import Scripted
+
+    return Scripted.read(name.partition(":")[2])
+
+
+def _sim(name: str) -> Model:
+    from motet.models.sim import Sim
+
+    return Sim.parse(name)
+
+
+def _person(name: str) -> Model:
+    from motet.models.person import Person
+
+    return Person(name)
+
+
+def _program(name: str) -> Model:
+    from motet.models.program import Program
+
+    return Program(name.partition(":")[2])
+
+
+KINDS: dict[str, Kind] = {
+    "local": Kind("local, local:NAME, local:FILE.gguf, local:hf:REPO/FILE", "the embedded engine", _local),
+    "openai": Kind("openai:NAME", "OpenAI's own endpoint (OPENAI_API_KEY)", _openai),
+    "http": Kind("http://HOST:PORT/v1#NAME", "any OpenAI-compatible server (MOTET_API_KEY)", _http),
+    "https": Kind("https://HOST/v1#NAME", "the same, over TLS", _http),
+    "scripted": Kind("scripted:FILE.jsonl", "replies from a file, in order or by rule", _scripted),
+    "sim": Kind("sim:KEY=VALUE,…", "a simulated solver of known skill", _sim),
+    "person": Kind("person", "somebody at the terminal", _person),
+    "program": Kind("program:COMMAND", "a program: the prompt on stdin, the reply on stdout", _program),
+}
+"""The families of names; any other PROVIDER:NAME goes to the provider library."""
+
+
+@lru_cache(maxsize=256)
+def model(name: str) -> Model:
+    """Make a model from its name; the same name gives the same object, so limits are shared.
+
+    Raises:
+        BadInput: the name has no such form. MissingExtra: its backend is not installed.
+
+    >>> model("sim:skill=0.8").name
+    'sim:skill=0.8'
+    """
+    family, colon, rest = name.partition(":")
+    if kind := KINDS.get(family):
+        if family not in ("local", "person") and not (colon and rest):
+            raise BadInput(f"{name!r} is no model name; it is written {kind.form}")
+        return kind.make(name)
+    if colon and rest:
+        return _provider(name)
+    raise UnknownName("model", name, [*KINDS, "PROVIDER:NAME"])
+
+
+def as_model(given: "Model | str | Callable[..., object]") -> Model:
+    """A model from a name, a model, or a plain function of the messages (a rule)."""
+    if isinstance(given, str):
+        return model(given)
+    if isinstance(given, Model):
+        return given
+    if callable(given):
+        from motet.models.rule import Rule
+
+        return Rule(given)
+    raise BadInput(f"{given!r} is no model: expected a name, a model, or a function of the messages")
