@@ -133,12 +133,24 @@ class _Request(Struct):
         usage = reply.usage if reply.usage.calls else reply.usage + Usage(calls=1)
         recorder.record(
             Called(
-                id=call_id, key=sample_key(self.key, index), voice=self.voice, model=self.model.name,
-                prompt=self.prompt, at=recorder.clock() if at is None else at, node=node, parents=self.parents,
-                answered_by=reply.model, version=reply.version, sampling=self.sampling, usage=usage,
-                cost=reply.cost, latency_s=latency, stop=reply.stop, cached=reply.cached,
+                id=call_id,
+                key=sample_key(self.key, index),
+                voice=self.voice,
+                model=self.model.name,
+                prompt=self.prompt,
+                at=recorder.clock() if at is None else at,
+                node=node,
+                parents=self.parents,
+                answered_by=reply.model,
+                version=reply.version,
+                sampling=self.sampling,
+                usage=usage,
+                cost=reply.cost,
+                latency_s=latency,
+                stop=reply.stop,
+                cached=reply.cached,
             )
-        )  # fmt: skip
+        )
         return msgspec.structs.replace(
             reply,
             call=call_id,

@@ -53,11 +53,11 @@ class Performance:
         voices = bind(self.team)
         store = project_store() if self.store is None else self.store
         budget = self.budget or Budget()
+        tape, meter = Tape(self.run_id or new_run_id(self.clock())), BudgetMeter(budget, self.timer)
         recorder = Recorder(
-            Tape(self.run_id or new_run_id(self.clock())), task, self.seed, store, BudgetMeter(budget, self.timer),
-            self.reuse, self.listener, self.clock, self.timer,
-        )  # fmt: skip
-        recorder.record(self._started(recorder.tape.run, task, budget))
+            tape, task, self.seed, store, meter, self.reuse, self.listener, self.clock, self.timer
+        )
+        recorder.record(self._started(tape.run, task, budget))
         begun = self.timer()
         token = RECORDER.set(recorder)
         try:
@@ -94,10 +94,19 @@ class Performance:
     def _started(self, run: str, task: Task, budget: Budget) -> Started:
         team = self.team
         return Started(
-            run=run, team=team.name, team_id=team_identity(team), task=task, voices=cast_names(team),
-            knobs=msgspec.to_builtins(team.knobs, enc_hook=repr), prompts=prompts_of(team.function), seed=self.seed,
-            at=self.clock(), budget=budget.limits(), item=self.item, motet=__version__,
-        )  # fmt: skip
+            run=run,
+            team=team.name,
+            team_id=team_identity(team),
+            task=task,
+            voices=cast_names(team),
+            knobs=msgspec.to_builtins(team.knobs, enc_hook=repr),
+            prompts=prompts_of(team.function),
+            seed=self.seed,
+            at=self.clock(),
+            budget=budget.limits(),
+            item=self.item,
+            motet=__version__,
+        )
 
     def _end(
         self,
@@ -129,9 +138,13 @@ class TeamVoice:
         text, links = read_answer(self.team.name, answer)
         calls = parents_of(links, recorder) if recorder else ()
         return Reply(
-            message=Message.say("assistant", text), data=None if schema is None else parse(text, schema),
-            model=f"team:{self.team.name}", sources=calls, run=recorder.tape.run if recorder else "", voice=self.name,
-        )  # fmt: skip
+            message=Message.say("assistant", text),
+            data=None if schema is None else parse(text, schema),
+            model=f"team:{self.team.name}",
+            sources=calls,
+            run=recorder.tape.run if recorder else "",
+            voice=self.name,
+        )
 
     async def ask_many(
         self, *parts: Content, n: int, schema: Shape | None = None, **knobs: Unpack[Knobs]

@@ -31,7 +31,8 @@ from motet.types import Media, Message, Part, Reply, Tokens
 
 MIGRATIONS = (
     """
-    CREATE TABLE runs (id TEXT PRIMARY KEY, team TEXT NOT NULL, at REAL NOT NULL, item TEXT, ended INTEGER NOT NULL);
+    CREATE TABLE runs (id TEXT PRIMARY KEY, team TEXT NOT NULL, at REAL NOT NULL, item TEXT,
+                       ended INTEGER NOT NULL);
     CREATE INDEX runs_by_item ON runs (item) WHERE item IS NOT NULL;
     CREATE TABLE events (run TEXT NOT NULL, seq INTEGER NOT NULL, key TEXT, body BLOB NOT NULL,
                          PRIMARY KEY (run, seq)) WITHOUT ROWID;
@@ -233,10 +234,18 @@ class Store:
         assert isinstance(called, Called)
         node = self._node(called.node)
         return Reply(
-            message=Message(node.role, node.parts), stop=called.stop, usage=called.usage, model=called.answered_by,
-            version=called.version, tokens=self._tokens(called), cost=called.cost, run=run, call=called.id,
-            latency_s=called.latency_s, cached=True,
-        )  # fmt: skip
+            message=Message(node.role, node.parts),
+            stop=called.stop,
+            usage=called.usage,
+            model=called.answered_by,
+            version=called.version,
+            tokens=self._tokens(called),
+            cost=called.cost,
+            run=run,
+            call=called.id,
+            latency_s=called.latency_s,
+            cached=True,
+        )
 
     def _node(self, key: str) -> Node:
         rows = self._read("SELECT parent, role, parts FROM nodes WHERE key = ?", key)
@@ -311,7 +320,8 @@ class Store:
     def runs(self, limit: int = 50) -> list[Tape]:
         """The newest runs, newest first, with their first and last event only."""
         rows = self._read("SELECT id FROM runs ORDER BY at DESC, id DESC LIMIT ?", limit)
-        query = """SELECT body FROM events WHERE run = ?1 AND seq IN (0, (SELECT max(seq) FROM events WHERE run = ?1))"""
+        query = """SELECT body FROM events WHERE run = ?1 AND seq IN
+                   (0, (SELECT max(seq) FROM events WHERE run = ?1)) ORDER BY seq"""
         return [Tape(run, [_decode_event(body) for (body,) in self._read(query, run)]) for (run,) in rows]
 
     def finished(self, item: str) -> str | None:
