@@ -1,10 +1,13 @@
 """Motet: teams of language-model agents, written once as ordinary async functions.
 
-Names are imported when they are first used, so that `import motet` stays quick.
+Names are imported when they are first used, so that `import motet` stays quick. Only `team` is imported at
+once: it shares its name with its module, which would take its place as soon as anything imported that.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from motet.team import team
 
 if TYPE_CHECKING:
     from motet import evals, methods, tools
@@ -18,35 +21,85 @@ if TYPE_CHECKING:
     from motet.models import model
     from motet.run import Run
     from motet.tape import Store
-    from motet.team import Team, Voices, team
+    from motet.team import Team, Voices
     from motet.tools import tool
     from motet.types import Failure, Linked, Media, Message, Reply, Sampling, Task, Usage, fill
 
 _HOME = {
-    "Agent": "agent", "Chat": "agent", "Voice": "agent",
+    "Agent": "agent",
+    "Chat": "agent",
+    "Voice": "agent",
     "Budget": "budget",
-    "Tally": "combine", "answered": "combine", "ask_all": "combine", "ask_each": "combine",
-    "leave_one_out": "combine", "majority": "combine", "tally": "combine",
+    "Tally": "combine",
+    "answered": "combine",
+    "ask_all": "combine",
+    "ask_each": "combine",
+    "leave_one_out": "combine",
+    "majority": "combine",
+    "tally": "combine",
     "MotetError": "errors",
-    "compare": "evals.compare", "Suite": "evals.suite", "load_suite": "evals.suite",
-    "BufferMemory": "memory", "RetrievalMemory": "memory",
+    "compare": "evals.compare",
+    "Suite": "evals.suite",
+    "load_suite": "evals.suite",
+    "BufferMemory": "memory",
+    "RetrievalMemory": "memory",
     "model": "models",
     "Run": "run",
     "Store": "tape",
-    "Team": "team", "Voices": "team", "team": "team",
+    "Team": "team",
+    "Voices": "team",
     "tool": "tools",
-    "Failure": "types", "Linked": "types", "Media": "types", "Message": "types", "Reply": "types",
-    "Sampling": "types", "Task": "types", "Usage": "types", "fill": "types",
-}  # fmt: skip
+    "Failure": "types",
+    "Linked": "types",
+    "Media": "types",
+    "Message": "types",
+    "Reply": "types",
+    "Sampling": "types",
+    "Task": "types",
+    "Usage": "types",
+    "fill": "types",
+}
 _ROOMS = ("evals", "methods", "tools")
 
 __version__ = "0.1.0"
 __all__ = [
-    "Agent", "Budget", "BufferMemory", "Chat", "Failure", "Linked", "Media", "Message", "MotetError", "Reply",
-    "RetrievalMemory", "Run", "Sampling", "Store", "Suite", "Tally", "Task", "Team", "Usage", "Voice", "Voices",
-    "answered", "ask_all", "ask_each", "compare", "evals", "fill", "leave_one_out", "load_suite", "majority",
-    "methods", "model", "tally", "team", "tool", "tools",
-]  # fmt: skip
+    "Agent",
+    "Budget",
+    "BufferMemory",
+    "Chat",
+    "Failure",
+    "Linked",
+    "Media",
+    "Message",
+    "MotetError",
+    "Reply",
+    "RetrievalMemory",
+    "Run",
+    "Sampling",
+    "Store",
+    "Suite",
+    "Tally",
+    "Task",
+    "Team",
+    "Usage",
+    "Voice",
+    "Voices",
+    "answered",
+    "ask_all",
+    "ask_each",
+    "compare",
+    "evals",
+    "fill",
+    "leave_one_out",
+    "load_suite",
+    "majority",
+    "methods",
+    "model",
+    "tally",
+    "team",
+    "tool",
+    "tools",
+]
 
 
 def __getattr__(name: str) -> Any:

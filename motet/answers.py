@@ -89,6 +89,8 @@ def instruction(task: Task) -> str:
             return "End with the final expression as \\boxed{<expression>}."
         case "code":
             return "Reply with the whole program in one ```python block."
+    if _has_lines(task):
+        return "End with 'Answer:' and then the answer, which has several lines."
     return "End with a line 'Answer: <answer>'."
 
 
@@ -208,7 +210,13 @@ def _last_letter(task: Task, text: str) -> str | None:
 
 def _read_text(task: Task, text: str) -> str | None:
     marked = _marked(text)
+    if _has_lines(task):
+        return text if marked is None else marked
     return _last_line(text) if marked is None else _first_line(marked)
+
+
+def _has_lines(task: Task) -> bool:
+    return task.target is not None and "\n" in task.target.strip()
 
 
 def _tidy(text: str) -> str:

@@ -66,11 +66,16 @@ class Performance:
             cancelled = isinstance(error, asyncio.CancelledError)
             kind = FailureKind.CANCELLED if cancelled else FailureKind.BUG
             if not isinstance(error, StoreError):
-                self._end(recorder, begun, None, (), Failure(kind, f"{type(error).__name__}: {error}"))
+                failure = Failure(kind, f"{type(error).__name__}: {error}")
+                recorder.record(Ended(self.clock(), self.timer() - begun, failure=failure))
+                store.flush()
             raise
         finally:
             RECORDER.reset(token)
-        self._end(recorder, begun, answer, parents, failure)
+        recorder.record(Ended(self.clock(), self.timer() - begun, answer, parents, failure))
+        # Lets the store write what this tick brought, in one transaction for all runs that end now.
+        await asyncio.sleep(0)
+        store.check()
         return Run(recorder.tape)
 
     async def _play(
@@ -107,18 +112,6 @@ class Performance:
             item=self.item,
             motet=__version__,
         )
-
-    def _end(
-        self,
-        recorder: Recorder,
-        begun: float,
-        answer: str | None,
-        parents: tuple[str, ...],
-        failure: Failure | None,
-    ) -> None:
-        recorder.record(Ended(self.clock(), self.timer() - begun, answer, parents, failure))
-        if recorder.sink:
-            recorder.sink.flush()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 def json_schema(shape: Shape) -> dict[str, Any]:
     """The JSON schema of a shape, with references inlined so that every backend takes it."""
     if isinstance(shape, dict):
-        return cast("dict[str, Any]", shape)
+        return shape
     if hasattr(shape, "model_json_schema"):
         schema: dict[str, Any] = shape.model_json_schema()
         return cast("dict[str, Any]", _inline(schema, schema.pop("$defs", {})))

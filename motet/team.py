@@ -9,6 +9,7 @@ from typing import Any, Generic, ParamSpec, overload
 from motet.agent import Agent, Voice
 from motet.budget import Budget
 from motet.errors import BadInput, UnknownName
+from motet.models.names import as_model
 from motet.run import Run
 from motet.tape import Ended, Live, Store
 from motet.types import Content, Linked, Reply, Task
@@ -85,6 +86,7 @@ class Team(Generic[P]):
             if name not in slots:
                 raise UnknownName(f"voice of {self.name}", name, slots)
         if everyone is not None:
+            everyone = as_model(everyone) if isinstance(everyone, str) else everyone
             voices = dict.fromkeys((s for s in slots if s not in self.parts), everyone) | voices
         cast = {name: _members(self.name, name, given, slots[name]) for name, given in voices.items()}
         return replace(self, parts=self.parts | cast)

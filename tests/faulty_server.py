@@ -62,7 +62,7 @@ def completion(*texts: str, usage: Mapping[str, Any] | None = None, **message: A
     return {
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "small-1",
         "choices": [
-            {"index": i, "message": {"role": "assistant", "content": text, **message}, "finish_reason": "stop"}
+            {"index": i, "finish_reason": "stop", "message": {"role": "assistant", "content": text} | message}
             for i, text in enumerate(texts)
         ],
         "usage": spent if usage is None else usage,
@@ -88,13 +88,21 @@ def status(code: int, message: str = "no", *, error_code: str = "", **headers: s
 def events(*payloads: Mapping[str, Any] | str, end: str = "close") -> Answer:
     """Answer with server-sent events."""
     lines = (p if isinstance(p, str) else json.dumps(p, ensure_ascii=False) for p in payloads)
-    return Answer(tuple(f"data: {line}\n\n".encode() for line in lines), content_type="text/event-stream", end=end)
+    return Answer(
+        tuple(f"data: {line}\n\n".encode() for line in lines), content_type="text/event-stream", end=end
+    )
 
 
 def chunk(index: int = 0, finish: str | None = None, **delta: Any) -> dict[str, Any]:
     """One piece of a streamed choice."""
     choice = {"index": index, "delta": delta, "finish_reason": finish}
-    return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "small-1", "choices": [choice]}
+    return {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "small-1",
+        "choices": [choice],
+    }
 
 
 def streamed(*texts: str) -> Answer:
@@ -129,6 +137,14 @@ def echo(request: Request) -> Answer:
     return say(*texts)
 
 
+class _HTTP(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def shutdown_request(self, request: Any) -> None:
+        self.close_request(request)  # without a farewell, which would come before a reset
+
+
 class FaultyServer:
     """The server; it runs in threads of its own while the `with` block lasts.
 
@@ -142,8 +158,7 @@ class FaultyServer:
         self._script, self._latency_s = script, latency_s
         self._over = threading.Event()
         self._lock = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._http.daemon_threads, self._http.block_on_close = True, False
+        self._http = _HTTP(("127.0.0.1", 0), self._handler())
 
     @property
     def url(self) -> str:

@@ -20,8 +20,9 @@ import msgspec
 
 JOBS = {
     "math.agree": "motet.evals.scorers.math",
-    "gym.entries": "motet.evals.suites.gym",
-    "gym.mark": "motet.evals.suites.gym",
+    "reasoning_gym.families": "motet.evals.suites.reasoning_gym",
+    "reasoning_gym.entries": "motet.evals.suites.reasoning_gym",
+    "reasoning_gym.mark": "motet.evals.suites.reasoning_gym",
 }
 MEMORY_BYTES = 4 << 30
 

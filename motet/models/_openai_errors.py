@@ -88,16 +88,17 @@ def translate(error: Exception, model: str, secret: str) -> ModelError | None:
     """
     if isinstance(error, ModelError):
         return type(error)(_clean(str(error), secret), retry_after_s=error.retry_after_s)
-    status = getattr(error, "status_code", None)
-    words = _words(error)
-    inner = getattr(error, "original_exception", None)
-    kind = of_status(status, words) if isinstance(status, int) and status >= 400 else None
-    kind = kind or (_named(inner) if inner else None) or _named(error)
+    inner = getattr(error, "original_exception", None) or error  # what any-llm has wrapped says more
+    status = next((s for e in (inner, error) if isinstance(s := getattr(e, "status_code", None), int)), 0)
+    words = _words(inner)
+    kind = of_status(status, words) if status >= 400 else _named(inner)
+    if kind in (None, BadRequest):
+        kind = _named(error) or kind
     if kind is None:
         return None
-    prefix = f"HTTP {status}: " if isinstance(status, int) else ""
+    prefix = f"HTTP {status}: " if status else ""
     text = _clean(f"{model}: {prefix}{words or type(error).__name__}", secret)
-    return kind(text, retry_after_s=_retry_after_s(error) or (_retry_after_s(inner) if inner else None))
+    return kind(text, retry_after_s=_retry_after_s(inner))
 
 
 def _named(error: BaseException) -> type[ModelError] | None:
@@ -111,7 +112,7 @@ def _words(error: Exception) -> str:
         codes = [str(body[key]) for key in ("code", "type") if body.get(key)]
         return f"{body['message']} ({', '.join(codes)})" if codes else str(body["message"])
     cause = error.__cause__ or error.__context__
-    return f"{error} ({cause})" if cause and str(cause) else str(error)
+    return f"{error} ({cause})" if cause and str(cause) not in ("", str(error)) else str(error)
 
 
 def _clean(text: str, secret: str) -> str:
@@ -122,7 +123,7 @@ def _clean(text: str, secret: str) -> str:
 def _retry_after_s(error: BaseException) -> float | None:
     """How long the server asks us to wait, in seconds; it says so in seconds or as a date."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    value = getattr(error, "retry_after", None) or headers.get("retry-after")
+    value = headers.get("retry-after")
     if value is None:
         milliseconds = headers.get("retry-after-ms")
         value = _number(milliseconds, 1000) if milliseconds else None

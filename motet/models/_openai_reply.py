@@ -31,8 +31,7 @@ def replies(completion: Completion, n: int, model: str) -> list[Reply]:
         raise MalformedReply(f"{model}: the completion has no choices")
     version = "/".join(part for part in (completion.model, completion.system_fingerprint) if part)
     messages = [_message(choice, model) for choice in choices]
-    sizes = [_size(choice, message) for choice, message in zip(choices, messages, strict=True)]
-    usages = _usages(completion.usage, sizes)
+    usages = _usages(completion.usage, choices, messages)
     return [
         Reply(
             message=message,
@@ -114,29 +113,33 @@ def _stop(choice: Choice, message: Message) -> StopReason:
     return StopReason.STOP if named else StopReason.END
 
 
-def _size(choice: Choice, message: Message) -> int:
-    """How long a choice is: its tokens where the server lists them, else its characters."""
-    listed = choice.logprobs.content if choice.logprobs else None
-    if listed and not message.tool_calls:
-        return len(listed)
-    return len(message.text) + sum(len(call.arguments) for call in message.tool_calls)
+def _usages(spent: Spent | None, choices: list[Choice], messages: list[Message]) -> list[Usage]:
+    """Split what was spent: the prompt goes to the first reply, the rest by size.
 
-
-def _usages(spent: Spent | None, sizes: list[int]) -> list[Usage]:
-    """Split what was spent: the prompt goes to the first reply, the rest by size."""
+    A size is the number of tokens where the server lists them, else of characters.
+    """
     if spent is None:
-        return [Usage(calls=1) for _ in sizes]
+        return [Usage(calls=1) for _ in choices]
+    listed = [
+        len(choice.token_ids or (choice.logprobs and choice.logprobs.content) or ()) for choice in choices
+    ]
+    sizes = listed if all(listed) else [_characters(message) for message in messages]
     given = spent.prompt_tokens or 0
-    # Some servers leave reasoning out of completion_tokens, but none leaves it out of the total.
-    output = max(spent.completion_tokens or 0, (spent.total_tokens or 0) - given)
+    # completion_tokens may be too low: some servers leave reasoning out of it, but none leaves it out of the
+    # total; and llama.cpp reports one choice of several.
+    output = max(spent.completion_tokens or 0, (spent.total_tokens or 0) - given, sum(listed))
     details, cached = spent.completion_tokens_details, spent.prompt_tokens_details
     thought = min(output, (details.reasoning_tokens if details else None) or 0)
     thoughts, said = share(thought, sizes), share(output - thought, sizes)
     usages = [
         Usage(output_tokens=t + s, reasoning_tokens=t, calls=1) for t, s in zip(thoughts, said, strict=True)
     ]
-    prompt = Usage(input_tokens=given, cached_tokens=(cached.cached_tokens if cached else None) or 0)
-    return [prompt + usages[0], *usages[1:]]
+    reused = (cached.cached_tokens if cached else None) or 0
+    return [usages[0] + Usage(given, cached_tokens=min(given, reused)), *usages[1:]]
+
+
+def _characters(message: Message) -> int:
+    return len(message.text) + sum(len(call.arguments) for call in message.tool_calls)
 
 
 def _tokens(choice: Choice, prompt_ids: list[int] | None, model: str) -> Tokens | None:

@@ -4,12 +4,12 @@ The engine is llama.cpp's own server, on a loopback port that opens to a random 
 and not calling it, is what makes a request cancellable: when the connection closes, the slot falls free.
 """
 
-import asyncio
 import atexit
 import importlib
 import json
 import os
 import secrets
+import shutil
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -62,37 +62,47 @@ class Llama:
             raise MissingExtra("xllamacpp", "local") from None
         self.n_ctx, self.slots = n_ctx, slots
         self.held: dict[int, tuple[int, ...]] = dict.fromkeys(range(slots), ())
-        self._folder = tempfile.TemporaryDirectory(prefix="motet-slots-")
+        self._folder = Path(tempfile.mkdtemp(prefix="motet-slots-"))
         self._key = secrets.token_urlsafe(24)
         wanted = engine.CommonParams()
         wanted.model.path = str(path)
-        # n_ctx is the engine's total. Slots with memory of their own decode a quarter faster than a common pool.
+        # The engine's n_ctx is the total. Slots with memory of their own decode faster than a common pool.
         wanted.n_ctx, wanted.n_parallel, wanted.kv_unified = n_ctx * slots, slots, False
         wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = _cores()
         wanted.n_threads_http = slots + 8
-        wanted.slot_save_path, wanted.cache_idle_slots, wanted.cache_ram_mib = self._folder.name + os.sep, False, 0
+        # Idle slots are to keep what they hold: that is what prefixes are copied from.
+        wanted.cache_idle_slots, wanted.cache_ram_mib = False, 0
+        wanted.slot_save_path = str(self._folder) + os.sep
         wanted.api_keys, wanted.ui, wanted.verbosity, wanted.warmup = [self._key], False, -1, False
         try:
             self._server = engine.Server(wanted)
         except RuntimeError as error:
-            raise BadRequest(f"llama.cpp cannot load {str(path)!r} ({error}); expected a GGUF model file") from error
+            shutil.rmtree(self._folder)
+            raise BadRequest(
+                f"llama.cpp cannot load {str(path)!r} ({error}); expected a GGUF model"
+            ) from error
         self.address: str = self._server.listening_address
 
     async def encode(self, chat: str) -> tuple[int, ...]:
-        """The prompt's ids: the model's own chat template filled with `chat` (a JSON list of role and content)."""
+        """Ids of the prompt: the chat template filled with `chat`, a JSON list of role and content."""
         filled = await self._post("/apply-template", {"messages": json.loads(chat)})
         body = {"content": filled["prompt"], "add_special": True, "parse_special": True}
         return tuple((await self._post("/tokenize", body))["tokens"])
 
     async def complete(
-        self, prompt: Sequence[int], n: int, slot: int, options: dict[str, Any], on_piece: OnPiece | None = None
+        self,
+        prompt: Sequence[int],
+        n: int,
+        slot: int,
+        options: dict[str, Any],
+        on_piece: OnPiece | None = None,
     ) -> list[Choice]:
         """Continue `prompt` `n` times; choice i has seed `options["seed"]` + i.
 
         Raises:
             ModelError: of the class that says what went wrong.
         """
-        body = {**options, "prompt": prompt, "n": n, "id_slot": slot, "n_probs": 1, "return_tokens": True}
+        body = {**options, "prompt": prompt, "n": n, "id_slot": slot, "n_probs": 1}
         if on_piece:
             return await self._streamed(body, on_piece)
         answer = await self._post("/completion", body)
@@ -111,12 +121,12 @@ class Llama:
             for target in targets:
                 await self._post(f"/slots/{target}?action=restore", {"filename": file})
         finally:
-            (Path(self._folder.name) / file).unlink(missing_ok=True)
+            (self._folder / file).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Stop the engine and give back its memory."""
         self._server = None
-        self._folder.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _streamed(self, body: dict[str, Any], on_piece: OnPiece) -> list[Choice]:
         pieces: dict[int, list[dict[str, Any]]] = {i: [] for i in range(body["n"])}
@@ -132,17 +142,18 @@ class Llama:
         return [await self._joined(body, got) for got in pieces.values()]
 
     async def _joined(self, body: dict[str, Any], pieces: list[dict[str, Any]]) -> Choice:
-        """The choice that was streamed. llama.cpp does not stream the end-of-turn token: it is asked again."""
-        whole = dict(pieces[-1])
-        for key in ("tokens", "completion_probabilities"):
-            whole[key] = [item for piece in pieces for item in piece.get(key, ())]
-        whole["content"] = "".join(piece["content"] for piece in pieces)
-        choice = _choice(whole)
-        if choice.stop != "eos" or len(choice.ids) >= whole["tokens_predicted"]:
+        """The choice that was streamed, and the end-of-turn token, which llama.cpp does not stream."""
+        key = "completion_probabilities"
+        listed = [token for piece in pieces for token in piece.get(key, ())]
+        text = "".join(piece["content"] for piece in pieces)
+        choice = _choice({**pieces[-1], "content": text, key: listed})
+        if choice.stop != "eos":
             return choice
-        ending = {"prompt": [*body["prompt"], *choice.ids], "id_slot": choice.slot, "grammar": 'root ::= ""'}
-        last = _choice(await self._post("/completion", ending | {"n_predict": 1, "n_probs": 1, "return_tokens": True}))
-        return msgspec.structs.replace(choice, ids=choice.ids + last.ids, logprobs=choice.logprobs + last.logprobs)
+        # A grammar that allows no text leaves only that token; its log-probability is the model's own.
+        prompt, only = [*body["prompt"], *choice.ids], {"grammar": 'root ::= ""', "n_predict": 1, "seed": 0}
+        [last] = await self.complete(prompt, 1, choice.slot, only)
+        ids, logprobs = choice.ids + last.ids[:1], choice.logprobs + last.logprobs[:1]
+        return msgspec.structs.replace(choice, ids=ids, logprobs=logprobs)
 
     async def _post(self, path: str, body: dict[str, Any]) -> Any:
         async with self._exchange(path, body) as response:
@@ -198,27 +209,26 @@ _ENGINES: dict[tuple[int, Path, int, int], Llama] = {}
 _OPENING = threading.Lock()
 
 
+def running(path: Path, n_ctx: int, slots: int) -> Llama | None:
+    """The engine of these weights and this size, if there is one in this process."""
+    # A forked child has the table but not the engine's threads, hence the process id.
+    return _ENGINES.get((os.getpid(), path, n_ctx, slots))
+
+
 def open_engine(path: Path, n_ctx: int, slots: int) -> Llama:
-    """The engine of these weights and this size; the first call takes about half a second.
+    """The engine of these weights and this size. The first call takes about half a second.
 
     Raises:
         MissingExtra: xllamacpp is not installed. BadRequest: the file is no model.
     """
-    # A forked child has the table but not the engine's threads, hence the process id.
-    key = (os.getpid(), path.resolve(), n_ctx, slots)
+    key = (os.getpid(), path, n_ctx, slots)
     with _OPENING:
         if key not in _ENGINES:
             _ENGINES[key] = Llama(path, n_ctx, slots)
+            atexit.register(_close, key)
         return _ENGINES[key]
 
 
-@atexit.register
-def close_engines() -> None:
-    """Stop every engine of this process; runs by itself at exit."""
-    for key in [key for key in _ENGINES if key[0] == os.getpid()]:
+def _close(key: tuple[int, Path, int, int]) -> None:
+    if key[0] == os.getpid():
         _ENGINES.pop(key).close()
-
-
-async def opened(path: Path, n_ctx: int, slots: int) -> Llama:
-    """`open_engine`, without holding up the event loop."""
-    return await asyncio.to_thread(open_engine, path, n_ctx, slots)

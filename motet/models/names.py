@@ -9,11 +9,15 @@ from motet.models.protocol import Model
 
 
 class Kind(NamedTuple):
-    """A family of model names: how it is written, what it is, and how one is made."""
+    """A family of model names: how it is written, what it is, and how one is made.
+
+    Those that are `shared` are made once a process, so that all voices keep one set of limits.
+    """
 
     form: str
     about: str
     make: Callable[[str], Model]
+    shared: bool = True
 
 
 def _local(name: str) -> Model:
@@ -72,7 +76,7 @@ KINDS: dict[str, Kind] = {
     "openai": Kind("openai:NAME", "OpenAI's own endpoint (OPENAI_API_KEY)", _openai),
     "http": Kind("http://HOST:PORT/v1#NAME", "any OpenAI-compatible server (MOTET_API_KEY)", _http),
     "https": Kind("https://HOST/v1#NAME", "the same, over TLS", _http),
-    "scripted": Kind("scripted:FILE.jsonl", "replies from a file, in order or by rule", _scripted),
+    "scripted": Kind("scripted:FILE.jsonl", "replies from a file, in order or by rule", _scripted, shared=False),
     "sim": Kind("sim:KEY=VALUE,…", "a simulated solver of known skill", _sim),
     "person": Kind("person", "somebody at the terminal", _person),
     "program": Kind("program:COMMAND", "a program: the prompt on stdin, the reply on stdout", _program),
@@ -80,9 +84,8 @@ KINDS: dict[str, Kind] = {
 """The families of names; any other PROVIDER:NAME goes to the provider library."""
 
 
-@lru_cache(maxsize=256)
 def model(name: str) -> Model:
-    """Make a model from its name; the same name gives the same object, so limits are shared.
+    """Make a model from its name.
 
     Raises:
         BadInput: the name has no such form. MissingExtra: its backend is not installed.
@@ -94,10 +97,15 @@ def model(name: str) -> Model:
     if kind := KINDS.get(family):
         if family not in ("local", "person") and not (colon and rest):
             raise BadInput(f"{name!r} is no model name; it is written {kind.form}")
-        return kind.make(name)
+        return _shared(kind.make, name) if kind.shared else kind.make(name)
     if colon and rest:
-        return _provider(name)
+        return _shared(_provider, name)
     raise UnknownName("model", name, [*KINDS, "PROVIDER:NAME"])
+
+
+@lru_cache(maxsize=256)
+def _shared(make: Callable[[str], Model], name: str) -> Model:
+    return make(name)
 
 
 def as_model(given: "Model | str | Callable[..., object]") -> Model:

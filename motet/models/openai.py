@@ -24,6 +24,7 @@ from motet.tape.context import CALL
 from motet.types import Message, Reply, Sampling, Usage
 
 MAX_REPLY_BYTES = 64 * 2**20
+STREAMED: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
 OFFICIAL = "https://api.openai.com/v1"
 
 
@@ -36,7 +37,7 @@ class Server(Protocol):
         ...
 
     async def exchange(self, body: dict[str, Any], listener: Listener | None) -> Completion:
-        """Send a request in OpenAI's shape; tell `listener`, if any, the text as it arrives."""
+        """Send a request in OpenAI's shape; stream it to `listener`, where there is one."""
         ...
 
     async def close(self) -> None:
@@ -103,7 +104,7 @@ class OpenAICompatible:
         listener = context.on_delta if context else None
         drawn = [] if self._one_by_one else await self._ask(messages, n, sampling, listener)
         if missing := range(len(drawn), n):
-            self._one_by_one = n > 1
+            self._one_by_one = True
             seeds = [None if sampling.seed is None else sampling.seed + i for i in missing]
             listeners = [listener, *[None] * (n - 1)]
             singles = [
@@ -122,8 +123,6 @@ class OpenAICompatible:
     ) -> list[Reply]:
         """Make one request."""
         body = request(self._model, messages, n, sampling) | self._extra
-        if listener:
-            body |= {"stream": True, "stream_options": {"include_usage": True}}
         server = await self._servers.get()
         async with self._gate.enter() if self._gate else nullcontext() as leave:
             completion = await self._exchange(server, body, listener)
@@ -172,7 +171,7 @@ class HTTPServer:
 
     async def exchange(self, body: dict[str, Any], listener: Listener | None) -> Completion:
         """See `Server.exchange`."""
-        fields = dict(body)
+        fields = body | (STREAMED if listener else {})
         model, messages = fields.pop("model"), fields.pop("messages")
         if self._official and "max_tokens" in fields:
             fields["max_completion_tokens"] = fields.pop("max_tokens")
@@ -188,14 +187,18 @@ class HTTPServer:
         if "json" not in kind:
             start = data[:80].decode("utf-8", "replace")
             raise MalformedReply(f"{model}: expected JSON or an event stream, got {kind!r}: {start!r}")
-        completion = decode(data, model)
-        if listener and completion.choices and (said := completion.choices[0].message):
-            listener(words(said.content))
-        return completion
+        return told(decode(data, model), listener)
 
     async def close(self) -> None:
         """See `Server.close`."""
         await self._client.close()
+
+
+def told(completion: Completion, listener: Listener | None) -> Completion:
+    """Tell the listener, if any, a reply that came in one piece."""
+    if listener and completion.choices and (said := completion.choices[0].message):
+        listener(words(said.content))
+    return completion
 
 
 async def _close(server: Server) -> None:
@@ -275,7 +278,7 @@ def http_model(address: str, *, timeout_s: float = 120.0, gate: Gate | None = No
         url.fragment,
         name=address,
         base_url=url._replace(fragment="").geturl(),
-        api_key=partial(os.environ.get, "MOTET_API_KEY"),
+        api_key=partial(os.getenv, "MOTET_API_KEY"),
         timeout_s=timeout_s,
         gate=gate or Gate(64),
     )

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from motet.errors import MissingExtra, UnknownName
+from motet.errors import AuthFailed, MissingExtra, UnknownName
 from motet.models._openai_stream import Listener, Stream
 from motet.models._openai_wire import Completion, convert
-from motet.models.openai import OpenAICompatible, Server
+from motet.models.openai import STREAMED, OpenAICompatible, Server, told
 from motet.models.ratelimit import Gate
 
 if TYPE_CHECKING:
@@ -63,9 +63,10 @@ class AnyLLMServer:
     async def exchange(self, body: dict[str, Any], listener: Listener | None) -> Completion:
         """See `Server.exchange`."""
         model = body["model"]
-        answer = await self._client.acompletion(**body)
-        if not listener:
-            return convert(answer.model_dump(), model)
+        if not listener or not self._client.SUPPORTS_COMPLETION_STREAMING:
+            answer = await self._client.acompletion(**body)
+            return told(convert(answer.model_dump(), model), listener)
+        answer = await self._client.acompletion(**body, **STREAMED)
         stream = Stream(model, listener)
         async for piece in answer:
             stream.add(convert(piece.model_dump(), model))
@@ -116,6 +117,10 @@ def provider_model(name: str, *, timeout_s: float = 120.0, gate: Gate | None = N
 
 def _open(provider: str, api_base: str | None, can_retry: bool) -> "AnyLLM":
     from any_llm import AnyLLM
+    from any_llm.exceptions import MissingApiKeyError
 
     retries = 0 if can_retry else None
-    return AnyLLM.create(provider, api_base=api_base, unified_exceptions=True, max_retries=retries)
+    try:
+        return AnyLLM.create(provider, api_base=api_base, unified_exceptions=True, max_retries=retries)
+    except MissingApiKeyError as error:
+        raise AuthFailed(str(error)) from None

@@ -139,7 +139,10 @@ class Scripted:
         if context and context.on_delta and line.reply:
             context.on_delta(line.reply)
         return Reply(
-            message=Message("assistant", tuple(parts)), usage=spent if line.usage is None else line.usage,
-            stop=StopReason.TOOL_CALLS if line.tool_calls else StopReason.END, model=self.name, cost=self._cost,
+            message=Message("assistant", tuple(parts)),
+            usage=spent if line.usage is None else line.usage,
+            stop=StopReason.TOOL_CALLS if line.tool_calls else StopReason.END,
+            model=self.name,
+            cost=self._cost,
             tokens=Tokens("scripted", (), line.ids, line.logprobs) if line.ids else None,
-        )  # fmt: skip
+        )

@@ -135,9 +135,12 @@ class Sim:
         if context.on_delta:
             context.on_delta(text)
         return Reply(
-            message=Message.say("assistant", text), stop=StopReason.END, usage=usage, model=self.name,
+            message=Message.say("assistant", text),
+            stop=StopReason.END,
+            usage=usage,
+            model=self.name,
             cost=usage.tokens * self.skills.cost / 1e6,
-        )  # fmt: skip
+        )
 
 
 class _Mind:

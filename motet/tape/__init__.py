@@ -19,7 +19,26 @@ from motet.tape.store import Store, home, project_store
 from motet.tape.tape import Tape, total_cost
 
 __all__ = [
-    "CALL", "RECORDER", "Asking", "CallContext", "Called", "Delta", "Ended", "Event", "Listener", "Live", "Meter",
-    "Node", "NodeTokens", "Recorder", "Scored", "Started", "Store", "Tape", "ToolUsed", "home", "project_store",
+    "CALL",
+    "RECORDER",
+    "Asking",
+    "CallContext",
+    "Called",
+    "Delta",
+    "Ended",
+    "Event",
+    "Listener",
+    "Live",
+    "Meter",
+    "Node",
+    "NodeTokens",
+    "Recorder",
+    "Scored",
+    "Started",
+    "Store",
+    "Tape",
+    "ToolUsed",
+    "home",
+    "project_store",
     "total_cost",
-]  # fmt: skip
+]

@@ -35,6 +35,8 @@ class Sink(Protocol):
 
     def recall(self, key: str) -> Reply | None: ...
 
+    def check(self) -> None: ...
+
     def flush(self) -> None: ...
 
 
@@ -100,7 +102,7 @@ class Recorder:
         if tokens.prompt_ids and (prompt, name) not in self.tape.tokens:
             base, known = self._longest_prefix(prompt, name, tokens.prompt_ids)
             self._put_tokens(NodeTokens(prompt, name, tokens.prompt_ids[known:], base))
-        if tokens.prompt_ids == self.tape.ids(prompt, name):
+        if tokens.prompt_ids and tokens.prompt_ids == self.tape.ids(prompt, name):
             self._put_tokens(NodeTokens(node, name, tokens.ids, prompt, tokens.logprobs))
         else:
             self._put_tokens(NodeTokens(node, name, tokens.prompt_ids + tokens.ids, "", tokens.logprobs))

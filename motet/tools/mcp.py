@@ -86,14 +86,27 @@ async def mcp_tools(
         from mcp import Client, MCPError
     except ImportError as error:
         raise MissingExtra("mcp", "tools") from error
+    failed = None
     async with AsyncExitStack() as stack:
         try:
             transport = await _transport(server, env, headers, allow_http, stack)
             client = await stack.enter_async_context(Client(transport, read_timeout_seconds=timeout_s))
             specs = await _specs(client)
-        except (OSError, MCPError, httpx2.HTTPError) as error:
-            raise ToolError(f"cannot talk to the MCP server {server!r}: {error}") from error
-        yield [McpTool(client, spec, timeout_s) for spec in specs]
+        except (OSError, MCPError, httpx2.HTTPError, ExceptionGroup) as error:
+            causes = "; ".join(str(cause) for cause in _leaves(error))
+            raise ToolError(f"cannot talk to the MCP server {server!r}: {causes}") from error
+        try:
+            yield [McpTool(client, spec, timeout_s) for spec in specs]
+        except Exception as error:  # boundary: the task groups of mcp would wrap what the block raises
+            failed = error
+    if failed is not None:
+        raise failed
+
+
+def _leaves(error: Exception) -> list[Exception]:
+    if isinstance(error, ExceptionGroup):
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
+    return [error]
 
 
 async def _transport(

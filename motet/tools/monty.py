@@ -44,27 +44,25 @@ class Monty:
             raise BadInput(f"monty has no files and no stdin, got {sorted(files)} and {stdin[:50]!r}")
         started = time.monotonic()
         printed = _Printed(limits.output_kb << 10)
-        reason: Reason = "done"
-        failure = ""
+        feed = asyncio.ensure_future(self._feed(code, printed, limits))
+        over = asyncio.ensure_future(printed.over.wait())
         try:
-            async with asyncio.timeout(limits.wall_s):
-                await self._feed(code, printed, limits)
-        except TimeoutError:
-            reason, failure = "timeout", f"stopped after {limits.wall_s:g} s"
-        except (self._monty.MontyRuntimeError, self._monty.MontySyntaxError) as error:
-            reason, failure = REASONS.get(type(error.exception()), "error"), error.display()
-        except self._monty.MontyError as error:
-            reason, failure = "error", str(error)
-        if printed.over:
+            await asyncio.wait([feed, over], timeout=limits.wall_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            feed.cancel()
+            over.cancel()
+            await asyncio.wait([feed])  # closing the pool ends its process
+        reason, failure = self._judge(feed)
+        if printed.over.is_set():
             reason = "output"
         return Outcome(
             ok=reason == "done",
             exit_code=0 if reason == "done" else 1,
-            stdout="".join(printed.kept["stdout"]),
-            stderr="".join(printed.kept["stderr"]) + failure,
+            stdout=printed.kept["stdout"],
+            stderr=printed.kept["stderr"] + failure,
             reason=reason,
             wall_s=time.monotonic() - started,
-            truncated=printed.over,
+            truncated=reason == "output",
         )
 
     async def _feed(self, code: str, printed: "_Printed", limits: Limits) -> None:
@@ -80,18 +78,29 @@ class Monty:
             async with session:
                 await session.feed_run(code, print_callback=printed)
 
+    def _judge(self, feed: "asyncio.Future[None]") -> tuple[Reason, str]:
+        try:
+            feed.result()
+        except asyncio.CancelledError:
+            return "timeout", ""
+        except (self._monty.MontyRuntimeError, self._monty.MontySyntaxError) as error:
+            return REASONS.get(type(error.exception()), "error"), error.display()
+        except self._monty.MontyError as error:
+            return "error", str(error)
+        return "done", ""
+
 
 class _Printed:
-    """Keeps what a program prints, up to `most` characters; more ends the program."""
+    """Keeps what a program prints, up to `most` characters, and tells `over` when there is more."""
 
     def __init__(self, most: int) -> None:
-        self.room = most
-        self.over = False
-        self.kept: dict[str, list[str]] = {"stdout": [], "stderr": []}
+        self.kept = {"stdout": "", "stderr": ""}
+        self.over = asyncio.Event()
+        self._room = most
+        self._loop = asyncio.get_running_loop()
 
     def __call__(self, stream: Literal["stdout", "stderr"], text: str) -> None:
-        self.kept[stream].append(text[: self.room])
-        self.over = len(text) > self.room
-        self.room -= min(len(text), self.room)
-        if self.over:
-            raise RuntimeError("the program printed too much")
+        self.kept[stream] += text[: self._room]
+        if len(text) > self._room:
+            self._loop.call_soon_threadsafe(self.over.set)
+        self._room = max(0, self._room - len(text))

@@ -17,7 +17,7 @@ import asyncio
 import copy
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Protocol, get_type_hints, overload, runtime_checkable
 
 import msgspec
@@ -155,6 +155,8 @@ def _arguments_struct(function: Callable[..., Any], name: str) -> type[msgspec.S
         field = (parameter.name, hints[parameter.name])
         if parameter.default is parameter.empty:
             fields.append(field)
+        elif isinstance(parameter.default, Hashable):
+            fields.append((*field, parameter.default))
         else:
             fields.append((*field, msgspec.field(default_factory=_copier(parameter.default))))
     return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)

@@ -39,6 +39,6 @@ class Math:
 
 def agree(wanted: str, got: str) -> bool:
     """Compare two formulas. Runs in the worker: it needs the main thread for its own alarms."""
-    from math_verify import parse, verify
+    from math_verify import parse, verify  # type: ignore[import-untyped]
 
     return bool(verify(parse(f"${wanted}$"), parse(f"${got}$")))

@@ -1,0 +1,1 @@
+"""Measurements of Motet beside other frameworks; run by hand, never by the test suite."""

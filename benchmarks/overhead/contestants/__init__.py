@@ -1,0 +1,1 @@
+"""One file a contestant; its imports are what a program that uses the framework would import."""

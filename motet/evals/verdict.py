@@ -1,0 +1,75 @@
+"""What a comparison comes to, in one plain sentence a method."""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, stdev
+from typing import Literal
+
+from msgspec import Struct
+
+from motet.evals.stats import Interval
+
+WORTH = 0.01
+"""A gain that is surely smaller than this (one point) counts as none."""
+
+FEWEST = 10
+"""From fewer items nothing is concluded: a bootstrap of so few knows nothing of the rest."""
+
+Finding = Literal["earned", "not_earned", "unclear"]
+
+
+class Verdict(Struct, frozen=True):
+    """A finding and the sentence that says it. `items_needed` is there when nothing could be told."""
+
+    finding: Finding
+    sentence: str
+    items_needed: int | None = None
+
+
+def judge(name: str, gains: Sequence[float], gain: Interval, against: str, currency: str) -> Verdict:
+    """Say whether a method was worth what it spent.
+
+    Args:
+        name: the method.
+        gains: its gain on each item over the baseline, -1 to 1.
+        gain: the mean of these and its 95% interval.
+        against: the baseline in words, e.g. `self-consistency (n=5) at equal tokens`.
+        currency: what was spent: `tokens`, `calls` or `money`.
+    """
+    points = f"{_signed(gain.mean)} points (95% CI {_plain(gain.low)} to {_plain(gain.high)}) over {against}"
+    if len(gains) >= FEWEST:
+        if gain.low > 0:
+            return Verdict("earned", f"{name} earned its {currency}: {points}.")
+        if gain.high < WORTH:
+            return Verdict("not_earned", f"{name} did not earn its {currency}: {points}.")
+    needed = max(items_needed(gains), FEWEST)
+    wish = f"about {needed} items would be needed" if needed > len(gains) else "more items would be needed"
+    return Verdict(
+        "unclear",
+        f"cannot tell from {len(gains)} items whether {name} earned its {currency}: {points}; {wish}.",
+        needed,
+    )
+
+
+def items_needed(gains: Sequence[float]) -> int:
+    """Items with which a gain as large as the one seen (a point at least) would be found four times in
+    five, at 5% error on both sides, given how much gains differ from item to item.
+
+    Two digits are kept: it is an estimate.
+    """
+    if len(gains) < 2 or not (spread := stdev(gains)):
+        return FEWEST
+    effect = max(abs(fmean(gains)), WORTH)
+    exact = ((1.96 + 0.84) * spread / effect) ** 2
+    step: int = 10 ** max(0, int(math.log10(exact)) - 1) if exact >= 1 else 1
+    return step * math.ceil(exact / step)
+
+
+def _signed(share: float) -> str:
+    return _plain(share) if share < 0 else f"+{_plain(share)}"
+
+
+def _plain(share: float) -> str:
+    """A share in points, with a true minus sign and no minus zero."""
+    points = round(100 * share, 1) + 0.0
+    return f"{points:.1f}".replace("-", "−")

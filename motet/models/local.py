@@ -1,0 +1,212 @@
+"""The embedded model: a language model inside this process, with no server, key or network.
+
+`local` is SmolLM2-135M-Instruct (Q4_1, 98 MB, Apache-2.0, fetched once). **It is for smoke tests, demos and
+training, and no capable agent.** Of 30 small items, greedy, it gets 16 right: sentiment 5 of 5, JSON
+extraction 4 of 5, sums of one digit 3 of 5 and of two digits 1 of 5, yes or no 2 of 5 (nearly always "no"),
+one-word answers 1 of 5; it picks the right tool in 3 of 8 cases. A schema makes its JSON valid, not true, and
+a schema that forces a bare number makes it worse. Real work takes `local:FILE.gguf`,
+`local:hf:OWNER/NAME/FILE.gguf` or an endpoint.
+
+Samples come from the model's plain distribution: temperature 1 and nothing cut off, unless asked otherwise.
+Sampled ids and their log-probabilities are always recorded. Seeds make runs repeat as far as the engine's
+arithmetic does, which differs a little between batch shapes: for an exact replay, read the tape.
+"""
+
+import asyncio
+import hashlib
+import importlib.util
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+from motet.errors import BadRequest, EmptyReply, MissingExtra
+from motet.models.batch import Ask, Drawn, batcher
+from motet.models.llama import Choice, Llama, open_engine, running
+from motet.models.local_tools import call_schema, described, strict
+from motet.models.weights import WHEELS, Weights, resolve_weights, source_of
+from motet.tape.context import CALL
+from motet.types import (
+    Media,
+    Message,
+    Part,
+    Reply,
+    Sampling,
+    StopReason,
+    Text,
+    Tokens,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+
+_STOPS = {"eos": StopReason.END, "limit": StopReason.LENGTH, "word": StopReason.STOP}
+
+
+class Local:
+    """A model that runs in this process.
+
+    Instances with the same weights and size share one engine, which starts at the first sample (half a
+    second) and stops at exit. Asks in flight at the same time are sampled together (`motet.models.batch`).
+
+    Args:
+        name: `local`, `local:NAME`, `local:FILE.gguf` or `local:hf:OWNER/NAME/FILE.gguf`.
+        n_ctx: the most tokens of a prompt and its reply together.
+        slots: how many samples are drawn side by side; each takes the memory of `n_ctx` tokens
+            (94 MB at 4096 for the default weights).
+
+    Raises:
+        BadInput: `name` is no such name. MissingExtra: xllamacpp is not installed.
+    """
+
+    def __init__(self, name: str = "local", *, n_ctx: int = 4096, slots: int = 8) -> None:
+        self._source = source_of(name)
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise MissingExtra("xllamacpp", "local")
+        self.name, self._n_ctx, self._slots = name, n_ctx, slots
+        self._drawn = 0
+
+    @property
+    def identity(self) -> str:
+        """The name and the beginning of the weights' sha256."""
+        wheel = WHEELS.get(self._source)
+        return f"{self.name}@{(wheel.sha256 if wheel else self._weights.sha256)[:12]}"
+
+    @cached_property
+    def _weights(self) -> Weights:
+        return resolve_weights(self.name)
+
+    async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
+        """Draw `n` replies.
+
+        A tool call is always valid JSON for its tool's schema, and the text of a reply to a schema is
+        valid for it, unless the reply ends early (`StopReason.LENGTH`).
+
+        Raises:
+            ContextOverflow: it does not fit. BadRequest: media, or a schema that the engine does not know.
+            EmptyReply: nothing was said. MotetError: the weights could not be fetched.
+        """
+        wanted = _schema(sampling)
+        engine = await self._engine()
+        context = CALL.get()
+        listener = context.on_delta if context else None
+        ask = Ask(
+            json.dumps(_chat(messages, sampling)), json.dumps(_options(sampling, wanted)), sampling.max_tokens
+        )
+        seeds = self._seeds(n, sampling)
+        drawn = await (await batcher(engine)).draw(ask, seeds, None if wanted else listener)
+        replies = [self._reply(drawn, i, sampling, seed) for i, seed in enumerate(seeds)]
+        if wanted and listener and replies[0].text:
+            listener(replies[0].text)
+        return replies
+
+    async def _engine(self) -> Llama:
+        if "_weights" not in self.__dict__:
+            await asyncio.to_thread(getattr, self, "_weights")
+        path, n_ctx, slots = self._weights.path, self._n_ctx, self._slots
+        engine = running(path, n_ctx, slots)
+        return engine or await asyncio.to_thread(open_engine, path, n_ctx, slots)
+
+    def _seeds(self, n: int, sampling: Sampling) -> range:
+        """Seeds of the samples: those of one request are consecutive, so that asking twice continues."""
+        context, seed = CALL.get(), sampling.seed
+        if context:
+            seed, first = context.seed if seed is None else seed, context.index
+        elif seed is not None:
+            first = 0
+        else:
+            seed, first = 0, self._drawn
+            self._drawn += n
+        start = int.from_bytes(hashlib.blake2b(str(seed).encode(), digest_size=4).digest()) // 2 + first
+        return range(start, start + n)
+
+    def _reply(self, drawn: Drawn, number: int, sampling: Sampling, seed: int) -> Reply:
+        choice, prompt = drawn.choices[number], drawn.prompt
+        part = _part(choice, sampling, prompt, seed)
+        usage = Usage(output_tokens=len(choice.ids), calls=1)
+        if number == 0:
+            usage += Usage(input_tokens=len(prompt), cached_tokens=choice.cached)
+        return Reply(
+            message=Message("assistant", (part,)),
+            stop=StopReason.TOOL_CALLS if isinstance(part, ToolCall) else _STOPS[choice.stop],
+            usage=usage,
+            model=self.name,
+            version=self._weights.sha256[:12],
+            tokens=Tokens(self._weights.label, prompt, choice.ids, choice.logprobs),
+        )
+
+
+def _chat(messages: Sequence[Message], sampling: Sampling) -> list[dict[str, str]]:
+    """Messages as plain turns: chat templates of small models know neither tools nor their results."""
+    turns = [(_ROLES.get(message.role, message.role), _words(message)) for message in messages]
+    if tools := described(sampling):
+        if turns and turns[0][0] == "system":
+            turns[0] = "system", f"{turns[0][1]}\n\n{tools}"
+        else:
+            turns.insert(0, ("system", tools))
+    # Many templates insist that the roles take turns.
+    return [
+        {"role": role, "content": "\n\n".join(words for _, words in same)}
+        for role, same in groupby(turns, key=lambda turn: turn[0])
+    ]
+
+
+_ROLES = {"tool": "user"}
+
+
+def _words(message: Message) -> str:
+    return "\n".join(_written(part) for part in message.parts)
+
+
+def _written(part: Part) -> str:
+    match part:
+        case Text(text):
+            return text
+        case ToolCall(_, name, arguments):
+            return f'{{"tool": {json.dumps(name)}, "arguments": {arguments}}}'
+        case ToolResult(_, name, text, failed):
+            return f"{name} {'failed' if failed else 'answered'}: {text}"
+        case Media(kind, media_type):
+            raise BadRequest(
+                f"the embedded model reads text only; got {kind} ({media_type!r}): use another model"
+            )
+
+
+def _schema(sampling: Sampling) -> dict[str, Any] | None:
+    """The JSON schema of what is to be sampled, or None for plain words."""
+    if sampling.tools and sampling.tool_choice != "none":
+        return call_schema(sampling)
+    return None if sampling.schema is None else strict(sampling.schema)
+
+
+def _options(sampling: Sampling, schema: dict[str, Any] | None) -> dict[str, Any]:
+    """The engine's options. Samplers are named, or its own defaults would cut the distribution off."""
+    cuts = {"top_k": sampling.top_k, "top_p": sampling.top_p, "min_p": sampling.min_p}
+    cuts = {knob: value for knob, value in cuts.items() if value is not None}
+    options = {"samplers": ["temperature", *cuts], **cuts, "stop": sampling.stop}
+    options["temperature"] = 1.0 if sampling.temperature is None else sampling.temperature
+    return options if schema is None else options | {"json_schema": schema}
+
+
+def _part(choice: Choice, sampling: Sampling, prompt: tuple[int, ...], seed: int) -> Part:
+    """What was said: words, or a call of a tool."""
+    text = choice.text
+    calling = bool(sampling.tools) and sampling.tool_choice != "none"
+    if choice.stop == "eos" and (calling or sampling.schema is not None):
+        try:
+            said = json.loads(text)
+        except ValueError:  # llama.cpp goes on without a grammar when it cannot read the schema
+            raise BadRequest(
+                f"the engine cannot enforce the schema {_schema(sampling)!r}; simplify it"
+            ) from None
+        if calling and "tool" in said:
+            # The prompt is in the id: a later turn of this conversation may well have the same seed.
+            call = hashlib.blake2b(repr((prompt, seed)).encode(), digest_size=6).hexdigest()
+            return ToolCall(f"call_{call}", said["tool"], json.dumps(said["arguments"], ensure_ascii=False))
+        if calling:
+            answer = said["answer"]
+            text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+    if not text.strip():
+        raise EmptyReply(f"the embedded model said nothing (stop: {choice.stop}); ask again or otherwise")
+    return Text(text)

@@ -1,0 +1,26 @@
+"""Every test has a project of its own, and none reaches a host that is not this machine."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOTET_HOME", str(tmp_path / "motet-home"))
+    for name in ("OPENAI_API_KEY", "MOTET_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "localhost", "::1"):
+            raise AssertionError(f"a test tried to reach {address[0]!r}; tests stay on this machine")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
