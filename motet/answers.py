@@ -55,7 +55,6 @@ def canonical(task: Task, answer: str) -> str:
     extra space, formulas lose space and dollars, code its indentation. An answer that cannot be read as
     its kind comes back as normalised text.
     """
-    answer = answer.strip()
     match task.kind:
         case "number":
             value = _last_number(answer)
@@ -110,7 +109,7 @@ def number(text: str) -> Fraction | None:
 
 
 def _said(text: str) -> str:
-    return text.rpartition("</think>")[2].strip()
+    return text.rpartition("</think>")[2].strip("\r\n").rstrip()
 
 
 def _marked(text: str) -> str | None:

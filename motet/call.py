@@ -100,7 +100,7 @@ class _Request(Struct):
         try:
             replies = await self.model.sample(messages, len(indices), self.sampling)
         except ModelError as error:
-            self.failed(ids, indices, error.failure, at, recorder.timer() - begun)
+            self.failed(ids, indices, error.failure, at, recorder.timer() - begun, error.usage)
             raise
         except asyncio.CancelledError:
             lost = Failure(FailureKind.CANCELLED, "the call was cancelled before it was answered")
@@ -161,13 +161,30 @@ class _Request(Struct):
             latency_s=latency,
         )
 
-    def failed(self, ids: list[str], indices: list[int], failure: Failure, at: float, latency: float) -> None:
-        """Record the same failure for every sample that was wanted."""
-        for call_id, index in zip(ids, indices, strict=True):
+    def failed(
+        self,
+        ids: list[str],
+        indices: list[int],
+        failure: Failure,
+        at: float,
+        latency: float,
+        spent: Usage = Usage(),
+    ) -> None:
+        """Record the same failure for every sample that was wanted; what was spent goes to the first."""
+        for position, (call_id, index) in enumerate(zip(ids, indices, strict=True)):
             self.recorder.record(
                 Called(
-                    id=call_id, key=sample_key(self.key, index), voice=self.voice, model=self.model.name,
-                    prompt=self.prompt, at=at, parents=self.parents, sampling=self.sampling,
-                    usage=Usage(calls=1), latency_s=latency, stop=StopReason.ERROR, failure=failure,
+                    id=call_id,
+                    key=sample_key(self.key, index),
+                    voice=self.voice,
+                    model=self.model.name,
+                    prompt=self.prompt,
+                    at=at,
+                    parents=self.parents,
+                    sampling=self.sampling,
+                    usage=msgspec.structs.replace(Usage() if position else spent, calls=1),
+                    latency_s=latency,
+                    stop=StopReason.ERROR,
+                    failure=failure,
                 )
-            )  # fmt: skip
+            )

@@ -22,7 +22,7 @@ denominator. Everything that is not a `MotetError` is a bug of ours or of the te
 from collections.abc import Iterable
 from typing import ClassVar
 
-from motet.types import Failure, FailureKind
+from motet.types import Failure, FailureKind, Usage
 
 
 class MotetError(Exception):
@@ -66,14 +66,16 @@ class ModelError(MotetError):
     Args:
         message: what happened, in words.
         retry_after_s: how long the server asked us to wait, in seconds.
+        usage: tokens that were spent all the same.
     """
 
     kind: ClassVar[FailureKind] = FailureKind.SERVER
     retryable: ClassVar[bool] = False
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(self, message: str, *, retry_after_s: float | None = None, usage: Usage = Usage()) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.usage = usage
 
 
 class ModelTimeout(ModelError):

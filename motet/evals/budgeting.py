@@ -12,6 +12,9 @@ Currency = Literal["tokens", "calls", "money"]
 CLOSE = 0.05
 """Levels of spending nearer than this share of each other have one baseline in common."""
 
+EQUAL = 0.1
+"""Budgets nearer than this share are called equal; others are told with their ratio."""
+
 MOST_VOTES = 256
 """More votes than this are not drawn, whatever a method spends."""
 
@@ -64,6 +67,11 @@ def mean_spend(runs: Sequence[Spend], currency: Currency) -> float:
             "is unknown. Use budget='tokens'; the runs that are done are kept and not paid for again"
         )
     return fmean(costs)
+
+
+def near(theirs: float, ours: float) -> bool:
+    """Whether two means of spending count as equal."""
+    return abs(theirs - ours) <= EQUAL * ours
 
 
 def votes_for(spend: float, one: float, tried: tuple[int, float] | None = None) -> int:

@@ -36,17 +36,18 @@ def judge(name: str, gains: Sequence[float], gain: Interval, against: str, curre
         against: the baseline in words, e.g. `self-consistency (n=5) at equal tokens`.
         currency: what was spent: `tokens`, `calls` or `money`.
     """
-    points = f"{_signed(gain.mean)} points (95% CI {_plain(gain.low)} to {_plain(gain.high)}) over {against}"
+    interval = f"95% CI {points(gain.low)} to {points(gain.high)}"
+    found = f"{points(gain.mean, signed=True)} points ({interval}) over {against}"
     if len(gains) >= FEWEST:
         if gain.low > 0:
-            return Verdict("earned", f"{name} earned its {currency}: {points}.")
+            return Verdict("earned", f"{name} earned its {currency}: {found}.")
         if gain.high < WORTH:
-            return Verdict("not_earned", f"{name} did not earn its {currency}: {points}.")
+            return Verdict("not_earned", f"{name} did not earn its {currency}: {found}.")
     needed = max(items_needed(gains), FEWEST)
     wish = f"about {needed} items would be needed" if needed > len(gains) else "more items would be needed"
     return Verdict(
         "unclear",
-        f"cannot tell from {len(gains)} items whether {name} earned its {currency}: {points}; {wish}.",
+        f"cannot tell from {len(gains)} items whether {name} earned its {currency}: {found}; {wish}.",
         needed,
     )
 
@@ -65,11 +66,10 @@ def items_needed(gains: Sequence[float]) -> int:
     return step * math.ceil(exact / step)
 
 
-def _signed(share: float) -> str:
-    return _plain(share) if share < 0 else f"+{_plain(share)}"
+def points(share: float, *, signed: bool = False) -> str:
+    """A share in points, with a true minus sign and no minus zero.
 
-
-def _plain(share: float) -> str:
-    """A share in points, with a true minus sign and no minus zero."""
-    points = round(100 * share, 1) + 0.0
-    return f"{points:.1f}".replace("-", "−")
+    >>> points(-0.051), points(0.08, signed=True)
+    ('−5.1', '+8.0')
+    """
+    return f"{round(100 * share, 1) + 0.0:{'+' if signed else ''}.1f}".replace("-", "−")

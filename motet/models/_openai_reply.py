@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from motet.errors import EmptyReply, MalformedReply, Refused
+from motet.errors import EmptyReply, MalformedReply, ModelError, Refused
 from motet.models._openai_wire import Choice, Completion, Said, Spent
 from motet.types import Message, Part, Reply, StopReason, Text, Tokens, ToolCall, Usage
 
@@ -24,13 +24,18 @@ def replies(completion: Completion, n: int, model: str) -> list[Reply]:
     Raises:
         MalformedReply: there are no choices.
         EmptyReply: a choice has neither words nor tool calls.
-        Refused: the model or a filter declined.
+        Refused: the model or a filter declined. Both carry the usage that was billed all the same.
     """
     choices = sorted(completion.choices or (), key=lambda choice: choice.index)[:n]
     if not choices:
         raise MalformedReply(f"{model}: the completion has no choices")
     version = "/".join(part for part in (completion.model, completion.system_fingerprint) if part)
-    messages = [_message(choice, model) for choice in choices]
+    try:
+        messages = [_message(choice, model) for choice in choices]
+    except ModelError as error:
+        if spent := completion.usage:
+            error.usage = Usage(spent.prompt_tokens or 0, spent.completion_tokens or 0)
+        raise
     usages = _usages(completion.usage, choices, messages)
     return [
         Reply(

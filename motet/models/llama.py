@@ -62,6 +62,8 @@ class Llama:
             raise MissingExtra("xllamacpp", "local") from None
         self.n_ctx, self.slots = n_ctx, slots
         self.held: dict[int, tuple[int, ...]] = dict.fromkeys(range(slots), ())
+        self.drawn = 0
+        """How many samples were drawn without a seed."""
         self._folder = Path(tempfile.mkdtemp(prefix="motet-slots-"))
         self._key = secrets.token_urlsafe(24)
         wanted = engine.CommonParams()

@@ -65,7 +65,6 @@ class Local:
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtra("xllamacpp", "local")
         self.name, self._n_ctx, self._slots = name, n_ctx, slots
-        self._drawn = 0
 
     @property
     def identity(self) -> str:
@@ -94,7 +93,7 @@ class Local:
         ask = Ask(
             json.dumps(_chat(messages, sampling)), json.dumps(_options(sampling, wanted)), sampling.max_tokens
         )
-        seeds = self._seeds(n, sampling)
+        seeds = _seeds(n, sampling, engine)
         drawn = await (await batcher(engine)).draw(ask, seeds, None if wanted else listener)
         replies = [self._reply(drawn, i, sampling, seed) for i, seed in enumerate(seeds)]
         if wanted and listener and replies[0].text:
@@ -105,21 +104,9 @@ class Local:
         if "_weights" not in self.__dict__:
             await asyncio.to_thread(getattr, self, "_weights")
         path, n_ctx, slots = self._weights.path, self._n_ctx, self._slots
-        engine = running(path, n_ctx, slots)
-        return engine or await asyncio.to_thread(open_engine, path, n_ctx, slots)
-
-    def _seeds(self, n: int, sampling: Sampling) -> range:
-        """Seeds of the samples: those of one request are consecutive, so that asking twice continues."""
-        context, seed = CALL.get(), sampling.seed
-        if context:
-            seed, first = context.seed if seed is None else seed, context.index
-        elif seed is not None:
-            first = 0
-        else:
-            seed, first = 0, self._drawn
-            self._drawn += n
-        start = int.from_bytes(hashlib.blake2b(str(seed).encode(), digest_size=4).digest()) // 2 + first
-        return range(start, start + n)
+        if engine := running(path, n_ctx, slots):
+            return engine
+        return await asyncio.to_thread(open_engine, path, n_ctx, slots)
 
     def _reply(self, drawn: Drawn, number: int, sampling: Sampling, seed: int) -> Reply:
         choice, prompt = drawn.choices[number], drawn.prompt
@@ -135,6 +122,20 @@ class Local:
             version=self._weights.sha256[:12],
             tokens=Tokens(self._weights.label, prompt, choice.ids, choice.logprobs),
         )
+
+
+def _seeds(n: int, sampling: Sampling, engine: Llama) -> range:
+    """Seeds of the samples: those of one request are consecutive, so that asking again goes on counting."""
+    context, seed = CALL.get(), sampling.seed
+    if context:
+        seed, first = context.seed if seed is None else seed, context.index
+    elif seed is not None:
+        first = 0
+    else:
+        seed, first = 0, engine.drawn
+        engine.drawn += n
+    start = int.from_bytes(hashlib.blake2b(str(seed).encode(), digest_size=4).digest()) // 2 + first
+    return range(start, start + n)
 
 
 def _chat(messages: Sequence[Message], sampling: Sampling) -> list[dict[str, str]]:

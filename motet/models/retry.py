@@ -5,9 +5,11 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from motet.errors import ModelError
 from motet.models.protocol import Model
-from motet.types import Message, Reply, Sampling
+from motet.types import Message, Reply, Sampling, Usage
 
 OnRetry = Callable[[ModelError, int, float], None]
 
@@ -16,7 +18,7 @@ OnRetry = Callable[[ModelError, int, float], None]
 class Retry:
     """A model that asks again after a retryable failure: exponential back-off with full jitter.
 
-    A streamed answer that breaks off is streamed again from its start. An error raised after the last
+    Tokens that failed attempts were billed for are counted in the first reply's usage. A streamed answer that breaks off is streamed again from its start. An error raised after the last
     attempt carries a note of how many there were.
 
     Args:
@@ -51,11 +53,12 @@ class Retry:
 
     async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
         """See `Model.sample`."""
-        attempt = 1
+        attempt, wasted = 1, Usage()
         while True:
             try:
-                return await self.model.sample(messages, n, sampling)
+                first, *rest = await self.model.sample(messages, n, sampling)
             except ModelError as error:
+                error.usage = wasted = wasted + error.usage
                 asked_s = error.retry_after_s or 0.0
                 if not error.retryable or asked_s > self.patience_s or attempt >= self.attempts:
                     if attempt > 1:
@@ -64,5 +67,7 @@ class Retry:
                 wait_s = asked_s + self.rng.uniform(0, min(self.cap_s, self.base_s * 2 ** (attempt - 1)))
                 if self.on_retry:
                     self.on_retry(error, attempt, wait_s)
+            else:
+                return [msgspec.structs.replace(first, usage=first.usage + wasted), *rest]
             await self.sleep(wait_s)
             attempt += 1

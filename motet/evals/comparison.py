@@ -1,0 +1,209 @@
+"""What a comparison found: a row a method, the outcomes of every item, and ways to show both."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from motet import __version__
+from motet.evals.bench import Outcome
+from motet.evals.budgeting import Currency, mean_spend, near
+from motet.evals.lineup import Entry
+from motet.evals.stats import Interval, mean_ci, paired_bootstrap
+from motet.evals.verdict import Verdict, judge
+from motet.performance import cast_names
+from motet.tape import Store
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+class Row(Struct, frozen=True):
+    """One method over all items; a failed run counts as 0.
+
+    Args:
+        accuracy: mean mark, with its 95% interval over the items.
+        tokens, calls, cost, seconds: mean of a run; `cost` in US dollars, None when a price is unknown.
+        failures: failed runs, by kind.
+        matched: the baseline of equal budget; None for a baseline, and for a method that is itself one.
+        over_direct, over_matched: gain over a single call and over `matched`, paired by item, with 95%
+            intervals.
+    """
+
+    method: str
+    role: Literal["method", "baseline"]
+    team_id: str
+    voices: dict[str, str]
+    knobs: dict[str, Any]
+    runs: int
+    accuracy: Interval
+    tokens: float
+    calls: float
+    cost: float | None
+    seconds: float
+    failures: dict[str, int]
+    matched: str | None
+    over_direct: Interval | None
+    over_matched: Interval | None
+    verdict: Verdict | None
+
+
+class Item(Struct, frozen=True):
+    """One item of the suite, with the outcomes of each method, one a seed."""
+
+    id: str
+    prompt: str
+    target: str | None
+    outcomes: dict[str, tuple[Outcome, ...]]
+
+    def value(self, method: str) -> float:
+        """Mean mark of a method over the seeds."""
+        return fmean(outcome.value for outcome in self.outcomes[method])
+
+
+class Settings(Struct, frozen=True):
+    """What a comparison was asked to do."""
+
+    suite: str
+    scorer: str
+    n: int
+    seed: int
+    seeds: int
+    currency: Currency
+    budget: dict[str, float]
+    model: str | None
+    motet: str = __version__
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """The result of `motet.compare`.
+
+    Args:
+        rows: the methods in the order given, then the baselines.
+        items: in the order of the suite.
+        store: holds the runs that `Outcome.run` names.
+    """
+
+    settings: Settings
+    rows: tuple[Row, ...]
+    items: tuple[Item, ...]
+    store: Store
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """One sentence for each method."""
+        return {row.method: row.verdict.sentence for row in self.rows if row.verdict}
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data: what `motet compare --json` prints."""
+        return {
+            **msgspec.to_builtins(self.settings),
+            "rows": msgspec.to_builtins(self.rows),
+            "items": msgspec.to_builtins(self.items),
+            "verdicts": self.verdicts,
+        }
+
+    def table(self) -> "Table":
+        """The rows as a `rich` table."""
+        from motet.evals.tables import table
+
+        return table(self)
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write the report as one HTML file that needs nothing else, and return its path."""
+        from motet.evals.report import render
+
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render(self), encoding="utf-8")
+        return path
+
+    def __repr__(self) -> str:
+        import io
+
+        from rich.console import Console
+
+        page = io.StringIO()
+        console = Console(width=118, color_system=None, file=page)
+        console.print(self.table(), *self.verdicts.values(), sep="\n", highlight=False, markup=False)
+        return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
+
+
+def make_rows(
+    entries: Sequence[Entry],
+    items: Sequence[Item],
+    matches: Mapping[str, str],
+    direct: str | None,
+    currency: Currency,
+) -> tuple[Row, ...]:
+    """Summarise each entry.
+
+    Args:
+        matches: for each method, the label of the baseline that it is held against.
+        direct: label of the single call, if it was run.
+    """
+    marks = {e.label: [item.value(e.label) for item in items] for e in entries}
+    runs = {e.label: [o for item in items for o in item.outcomes[e.label]] for e in entries}
+
+    def over(label: str, baseline: str | None) -> Interval | None:
+        if baseline is None or baseline == label:
+            return None
+        return bounded(paired_bootstrap(marks[label], marks[baseline]), -1.0)
+
+    rows = []
+    for entry in entries:
+        label, made = entry.label, runs[entry.label]
+        matched = matches.get(label)
+        against = matched if matched not in (None, label) else direct
+        verdict = None
+        if entry.role == "method" and against and (gain := over(label, against)):
+            gains = [a - b for a, b in zip(marks[label], marks[against], strict=True)]
+            words = f"{spoken(against, direct)} {at_ratio(runs[against], made, currency)}"
+            verdict = judge(label, gains, gain, words, currency)
+        rows.append(
+            Row(
+                method=label,
+                role=entry.role,
+                team_id=entry.team.identity,
+                runs=len(made),
+                accuracy=bounded(mean_ci(marks[label]), 0.0),
+                tokens=mean_spend(made, "tokens"),
+                calls=mean_spend(made, "calls"),
+                cost=None if any(o.cost is None for o in made) else mean_spend(made, "money"),
+                seconds=fmean(o.seconds for o in made),
+                failures=dict(Counter(o.failure for o in made if o.failure).most_common()),
+                matched=None if matched == label else matched,
+                over_direct=over(label, direct),
+                over_matched=over(label, matched),
+                verdict=verdict,
+                voices=cast_names(entry.team),
+                knobs=msgspec.to_builtins(entry.team.knobs, enc_hook=repr),
+            )
+        )
+    return tuple(rows)
+
+
+def bounded(interval: Interval, lowest: float) -> Interval:
+    """The interval within what a mark can be: one item alone leaves it unbounded."""
+    return msgspec.structs.replace(interval, low=max(interval.low, lowest), high=min(interval.high, 1.0))
+
+
+def spoken(label: str, direct: str | None) -> str:
+    """A baseline's name in words."""
+    return "a single call" if label == direct else label.replace("self_consistency(", "self-consistency (")
+
+
+def at_ratio(baseline: Sequence[Outcome], made: Sequence[Outcome], currency: Currency) -> str:
+    """What the baseline spent beside the method, in words."""
+    theirs, ours = mean_spend(baseline, currency), mean_spend(made, currency)
+    if not ours or near(theirs, ours):
+        return f"at equal {currency}"
+    if theirs < ours:
+        return f"for {ours / theirs:.1f} times its {currency}" if theirs else f"which spent no {currency}"
+    return f"for {ours / theirs:.2f} of its {currency}"

@@ -1,0 +1,1 @@
+"""Many answers become one: by vote, by judge, or by synthesis."""

@@ -1,0 +1,32 @@
+"""Self-MoA-Seq: Self-MoA with a sliding window.
+
+Paper: Li et al. 2025, arXiv:2502.00674 (catalogue 120).
+Idea: the aggregator reads w answers at a time, the first of them its own synthesis so far, so the context
+stays bounded however many samples there are.
+Calls: n + max(0, ceil((n - w) / (w - 1))) + 1.
+Deviates: all samples are drawn at once, before the first synthesis: they do not depend on it.
+Failure: the samples are one request; when it or the aggregator fails, the run fails.
+"""
+
+from motet.agent import Voice
+from motet.answers import instruction
+from motet.methods.aggregate.mixture_of_agents import AGGREGATE
+from motet.methods.common import at_least
+from motet.team import team
+from motet.types import Reply, Task, fill
+
+
+@team
+async def self_moa_seq(
+    task: Task, proposer: Voice, aggregator: Voice, *, n: int = 6, w: int = 3, temperature: float = 0.7
+) -> Reply:
+    """Sample `n` answers of one proposer and aggregate them in windows of `w`, carrying the synthesis on."""
+    at_least(1, n=n)
+    at_least(2, w=w)
+    form = instruction(task)
+    samples = await proposer.ask_many(task, form, n=n, temperature=temperature)
+    synthesis = await aggregator.ask(fill(AGGREGATE, task=task, replies=samples[:w], form=form))
+    for start in range(w, n, w - 1):
+        window = [synthesis, *samples[start : start + w - 1]]
+        synthesis = await aggregator.ask(fill(AGGREGATE, task=task, replies=window, form=form))
+    return synthesis

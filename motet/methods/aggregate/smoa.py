@@ -1,0 +1,86 @@
+"""SMoA: a sparse Mixture-of-Agents.
+
+Paper: Li et al. 2024, arXiv:2411.03284 (catalogue 121).
+Idea: between layers a judge keeps only the best k answers, a moderator ends the layers once they agree, and
+each proposer plays another role, so that prompts grow with k and not with n.
+Calls: at most (n + 2) * (l - 1): n proposers and a judge in each of l - 1 layers, a moderator between two
+layers, one aggregator. The judge is not asked when there is nothing to leave out (n ≤ k).
+Deviates: roles come from a fixed list (ROLES, one a line, going round), where the paper has a model write
+them for the task at hand.
+Failure: a proposer that fails is missing from its layer; when a whole layer or the aggregator fails, the run
+fails. When the judge fails, the first k answers are kept; when the moderator fails, the layers go on.
+"""
+
+from msgspec import Struct
+
+from motet.agent import Voice
+from motet.answers import instruction
+from motet.combine import answered, ask_each
+from motet.errors import ModelError
+from motet.methods.aggregate.mixture_of_agents import AGGREGATE
+from motet.methods.common import at_least, keep_best, seats
+from motet.team import Voices, team
+from motet.types import Linked, Reply, Task, fill
+
+ROLES = """\
+You are a careful analyst: define the terms, then reason from them in small steps.
+You are a sceptic: look for the trap in the question and for the case that breaks the obvious answer.
+You are a practitioner: work a concrete instance through, and check the result against it.
+You are a teacher: explain the principle behind the question first, then apply it.
+You are an inventor: try a way to the answer that others would not think of.
+You are an examiner: estimate what the answer must look like, then verify it."""
+PROPOSE = "{role}\n\nQuestion:\n{task}\n{form}"
+JUDGE = """\
+Question:
+{task}
+
+These answers to it were given, each told: {form}
+
+{replies}
+
+Name the {k} best of them by number, best first, as `best`: right before eloquent, and different from each
+other where they are equally good."""
+MODERATE = """\
+Question:
+{task}
+
+The best answers so far:
+
+{replies}
+
+Should the discussion stop here? Set `stop` to true if these agree and are sound, so that another round would
+change nothing; to false otherwise."""
+
+
+class Decision(Struct):
+    """What the moderator says."""
+
+    stop: bool
+
+
+@team
+async def smoa(
+    task: Task, proposers: Voices, judge: Voice, moderator: Voice, aggregator: Voice, *,
+    n: int = 4, k: int = 2, l: int = 3,  # noqa: E741
+) -> Reply:  # fmt: skip
+    """Let proposers in roles answer in layers; a judge keeps the best `k`, a moderator may stop early."""
+    at_least(1, k=k)
+    at_least(2, l=l)
+    crowd, form = seats(proposers, n), instruction(task)
+    roles = ROLES.splitlines()
+    asked = [fill(PROPOSE, role=roles[i % len(roles)], task=task, form=form) for i in range(n)]
+    for layer in range(1, l):
+        replies = answered(await ask_each(crowd, asked))
+        kept = await keep_best(judge, fill(JUDGE, task=task, form=form, replies=replies, k=k), replies, k)
+        synthesis = fill(AGGREGATE, task=task, replies=kept, form=form)
+        if layer == l - 1 or await _settled(moderator, fill(MODERATE, task=task, replies=kept)):
+            break
+        asked = [Linked(f"{roles[i % len(roles)]}\n\n{synthesis}", synthesis.links) for i in range(n)]
+    return await aggregator.ask(synthesis)
+
+
+async def _settled(moderator: Voice, prompt: Linked) -> bool:
+    try:
+        return bool((await moderator.ask(prompt, schema=Decision)).data.stop)
+    except ModelError:
+        return False

@@ -1,0 +1,1 @@
+"""Programs, mended by running them."""

@@ -1,0 +1,52 @@
+"""AgentCoder: a programmer, a test designer who never sees the code, and a sandbox that runs both.
+
+Paper: Huang et al. 2023, arXiv:2312.13010 (catalogue 2).
+Idea: tests written by whoever wrote the code share its mistakes; tests written blind do not. What the tests
+say goes back to the programmer until they pass.
+Calls: at most 2 + r.
+Deviates: program and tests run as one Python file. The programmer is told how the run ended, with the last
+lines of its errors.
+Failure: when the first program fails, the run fails. When a repair fails, the last program stands. When the
+test designer fails, the program is only run. Without the sandbox the run fails before anything is asked.
+"""
+
+from motet.agent import Voice
+from motet.answers import extract, instruction
+from motet.combine import ask_each
+from motet.errors import ModelError, NoAnswer
+from motet.methods.common import at_least
+from motet.team import team
+from motet.tools.sandbox import Outcome, sandbox
+from motet.types import Failure, Linked, Reply, Task, fill
+
+PROGRAM = "{task}\n\nWork out the algorithm in a few sentences first. {form}"
+TESTS = """\
+A program is wanted for this:
+{task}
+
+Somebody else writes it; you will not see it. Write tests for it as Python `assert` statements that run after
+the program, without importing it: the ordinary cases, the edge cases, and one with a large input. Only assert
+what the text demands. Reply with one ```python block."""
+REPAIR = """\
+{task}
+
+Your program:
+{draft}
+
+It was run with tests that it has not passed:
+{report}
+
+Find the mistake and mend it. {form}"""
+CODE = Task("", kind="code")
+KEPT = 2_000  # characters of error output: a traceback, not a flood
+
+
+@team
+async def agent_coder(
+    task: Task, programmer: Voice, tester: Voice, *, r: int = 5, sandbox: str = "bubblewrap"
+) -> Reply:
+    """Write a program and, blind to it, its tests; mend the program by what they say, `r` times at most.
+
+    `sandbox` is the name of one of `motet.tools.sandbox`.
+    """
+    ...

@@ -1,0 +1,67 @@
+"""What several methods need: knobs that make sense, seats for a group, and the best `k` of some replies."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct, defstruct
+
+from motet.agent import Voice
+from motet.errors import BadInput, ModelError
+from motet.team import Voices
+from motet.types import Linked, Reply
+
+
+def at_least(least: int, **knobs: int) -> None:
+    """Check some knobs before anything is spent.
+
+    Raises:
+        BadInput: one of them is no whole number, or is less than `least`.
+    """
+    for name, value in knobs.items():
+        if not isinstance(value, int) or value < least:
+            raise BadInput(f"{name}={value!r}: expected a whole number, {least} or more")
+
+
+def seats(voices: Voices, n: int) -> list[Voice]:
+    """`n` voices of a group; a cast of fewer goes round.
+
+    Raises:
+        BadInput: there is no seat, or more were cast than there are seats.
+    """
+    at_least(1, n=n)
+    if len(voices) > n:
+        raise BadInput(f"{len(voices)} {voices.name} are cast, but n={n}: set n={len(voices)} or cast fewer")
+    return voices.take(n)
+
+
+def one_of(n: int) -> type[Struct]:
+    """The schema of a choice: an object whose `best` is a number from 1 to `n`."""
+    return defstruct("Choice", [("best", Annotated[int, Meta(ge=1, le=n)])])
+
+
+def some_of(n: int, k: int) -> type[Struct]:
+    """The schema of a ranking: an object whose `best` lists `k` numbers from 1 to `n`, best first."""
+    number = Annotated[int, Meta(ge=1, le=n)]
+    return defstruct("Ranking", [("best", Annotated[list[number], Meta(min_length=k, max_length=k)])])  # type: ignore[valid-type]
+
+
+async def keep_best(judge: Voice, prompt: Linked, replies: Sequence[Reply], k: int) -> list[Reply]:
+    """The `k` replies that a judge names, best first.
+
+    Nobody is asked when there are `k` or fewer. Replies named twice count once and the places left over go
+    to the first of the others; when the judge fails, so do all places.
+
+    Args:
+        prompt: shows the replies, numbered from 1 in their order.
+
+    Raises:
+        BudgetExceeded: the run may spend no more.
+    """
+    if len(replies) <= k:
+        return list(replies)
+    try:
+        verdict = await judge.ask(prompt, schema=some_of(len(replies), k))
+    except ModelError:
+        return list(replies[:k])
+    order = dict.fromkeys([*(number - 1 for number in verdict.data.best), *range(len(replies))])
+    return [replies[i] for i in list(order)[:k]]

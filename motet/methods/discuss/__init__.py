@@ -1,0 +1,1 @@
+"""Voices read each other over several rounds."""

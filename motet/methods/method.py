@@ -1,0 +1,67 @@
+"""What is known of a method besides its code: where it comes from and how many calls it makes."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from motet.team import Team
+from motet.tools.calculator import calculate
+
+AT_MOST = "≤ "
+
+
+@dataclass(frozen=True)
+class Method:
+    """One published method.
+
+    Args:
+        team: its function, uncast, with default knobs.
+        family: the mechanism: the name of its folder.
+        paper: authors, year, arXiv id.
+        calls: model calls of one run as arithmetic in the knobs, when no voice fails, uses tools or has its
+            format mended; with a leading `≤` when the method may stop sooner. A team that sings a voice
+            makes its own number of calls each time.
+        system: its number in the catalogue of published systems, if it has one.
+    """
+
+    team: Team[...]
+    family: str
+    paper: str
+    calls: str
+    system: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The name by which it is found."""
+        return self.team.name
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one line."""
+        return (self.team.__doc__ or "").strip().partition("\n")[0]
+
+    def most_calls(self, **knobs: Any) -> int:
+        """How many calls a run makes (at most, when it may stop sooner), with some knobs set.
+
+        Raises:
+            UnknownName: it has no such knob.
+
+        >>> method("self_consistency").most_calls(n=7)
+        7
+        """
+        values = self.team.configured(**knobs).knobs
+        formula = self.calls.removeprefix(AT_MOST)
+        return int(calculate(re.sub(r"\w+", lambda word: str(values.get(word[0], word[0])), formula)))
+
+    def listing(self) -> dict[str, Any]:
+        """What `motet methods --json` prints of it."""
+        return {
+            "name": self.name,
+            "family": self.family,
+            "paper": self.paper,
+            "system": self.system,
+            "voices": list(self.team.voices),
+            "knobs": self.team.knobs,
+            "calls": self.calls,
+            "summary": self.summary,
+        }

@@ -1,0 +1,1 @@
+"""An answer is criticised and written again."""

@@ -1,0 +1,1 @@
+"""Which voice should answer: the cheap one or the strong one."""

@@ -1,0 +1,1 @@
+"""Pictures of runs for people: the transcript, the live view, the replay."""
