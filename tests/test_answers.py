@@ -99,7 +99,9 @@ def test_formulas(text, answer):
 
 
 def test_code_is_the_last_block_that_defines_something():
-    reply = "Try:\n```python\ndef f():\n    return 1\n```\nUse:\n```python\nprint(f())\n```\nIt prints\n```\n1\n```"
+    reply = (
+        "Try:\n```python\ndef f():\n    return 1\n```\nUse:\n```python\nprint(f())\n```\nPrints\n```\n1\n```"
+    )
     assert extract(CODE, reply) == "def f():\n    return 1"
     assert extract(CODE, "    x = 1\n    y = 2") == "x = 1\ny = 2"
     assert extract(CODE, "```\ndef cut_off():\n    return 2") == "def cut_off():\n    return 2"

@@ -108,7 +108,10 @@ def test_a_file_of_each_kind(tmp_path):
 
 
 def test_a_csv_file(tmp_path):
-    text = 'prompt,target,choices,meta\r\n"Two, or\nthree?",B,two|three,"{""a"": 1}"\r\nPick,x y,"[""x y"", ""z""]",\r\n'
+    text = (
+        'prompt,target,choices,meta\r\n"Two, or\nthree?",B,two|three,"{""a"": 1}"\r\n'
+        'Pick,x y,"[""x y"", ""z""]",\r\n'
+    )
     suite = load_suite(write(tmp_path, text, "items.csv"))
     assert suite.tasks[0].prompt == "Two, or\nthree?" and suite.tasks[0].meta["a"] == 1
     assert [extract(task, gold_reply(task)) for task in suite] == [task.target for task in suite]

@@ -19,6 +19,7 @@ from motet.errors import (
     ServerError,
 )
 from motet.models.budget import Budgeted
+from motet.models.cache import Cached
 from motet.models.openai import http_model
 from motet.models.protocol import Model
 from motet.models.ratelimit import WINDOW_S, Gate, RateLimit
@@ -240,3 +241,37 @@ def test_money_cannot_be_kept_without_a_price():
     draw(limited)
     with pytest.raises(BudgetExceeded, match="price"):
         draw(limited)
+
+
+def test_kept_replies_are_not_asked_again() -> None:
+    fake = Fake()
+    cached = Cached(fake)
+
+    async def main() -> list[list[bool]]:
+        return [[r.cached for r in await cached.sample(ASK, n, Sampling())] for n in (2, 2, 3)]
+
+    assert asyncio.run(main()) == [[False, False], [True, True], [True, True, False]]
+    assert fake.asked == 2
+    other = asyncio.run(cached.sample([Message.say("user", "else")], 1, Sampling()))
+    assert not other[0].cached
+
+
+def test_failures_are_not_kept() -> None:
+    cached = Cached(Fake(errors=[ServerError("once")]))
+    with pytest.raises(ServerError):
+        asyncio.run(cached.sample(ASK, 1, Sampling()))
+    assert not asyncio.run(cached.sample(ASK, 1, Sampling()))[0].cached
+
+
+def test_what_failed_attempts_were_billed_is_counted() -> None:
+    async def sleep(seconds: float) -> None: ...
+
+    def failing() -> Fake:
+        return Fake(errors=[ServerError("x", usage=Usage(5, 1)), ServerError("y", usage=Usage(7, 0))])
+
+    first, second = asyncio.run(Retry(failing(), sleep=sleep).sample(ASK, 2, Sampling()))
+    assert first.usage == Usage(72, 41, calls=1)
+    assert second.usage == Usage(60, 40, calls=1)
+    with pytest.raises(ServerError) as caught:
+        asyncio.run(Retry(failing(), attempts=2, sleep=sleep).sample(ASK, 1, Sampling()))
+    assert caught.value.usage == Usage(12, 1)

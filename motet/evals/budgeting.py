@@ -63,8 +63,8 @@ def mean_spend(runs: Sequence[Spend], currency: Currency) -> float:
     costs = [run.cost for run in runs if run.cost is not None]
     if len(costs) < len(runs):
         raise BadInput(
-            f"budgets cannot be made equal in money: the price of {len(runs) - len(costs)} of {len(runs)} runs "
-            "is unknown. Use budget='tokens'; the runs that are done are kept and not paid for again"
+            f"budgets cannot be made equal in money: the price of {len(runs) - len(costs)} of {len(runs)} "
+            "runs is unknown. Use budget='tokens'; the runs that are done are kept and not paid for again"
         )
     return fmean(costs)
 
@@ -101,3 +101,19 @@ def merge_levels(votes: Mapping[str, int]) -> dict[str, int]:
             level = wanted
         merged[name] = level
     return merged
+
+
+def rematched(
+    votes: Mapping[str, int], spent: Mapping[str, float], tried: Mapping[int, float]
+) -> dict[str, int]:
+    """Correct each method's number of votes where these turned out to cost more or less than the method.
+
+    Args:
+        votes: the number so far, by method.
+        spent: what the method spends.
+        tried: what a number of votes was found to cost; one vote and all of `votes` are known.
+    """
+    return {
+        name: n if near(tried[n], spent[name]) else votes_for(spent[name], tried[1], (n, tried[n]))
+        for name, n in votes.items()
+    }

@@ -15,7 +15,7 @@ from motet.budget import Budget
 from motet.concurrency import all_of
 from motet.errors import BadInput
 from motet.evals.bench import Bench, Outcome, scorer_identity
-from motet.evals.budgeting import Currency, mean_spend, merge_levels, near, read_budget, votes_for
+from motet.evals.budgeting import Currency, mean_spend, merge_levels, read_budget, rematched, votes_for
 from motet.evals.comparison import Comparison, Item, Settings, make_rows
 from motet.evals.lineup import Entry, baseline_voice, cast_all, entries_of, same_or_new
 from motet.evals.progress import Counter, Progress, shown
@@ -180,7 +180,7 @@ class Field:
 async def _with_baselines(
     field: Field, teams: "list[Team[...]]", model: Any, currency: Currency
 ) -> tuple[list[Entry], dict[str, str], str]:
-    """Run the methods and a single call, then votes of equal cost.
+    """Run the methods, a single call and a single vote; then as many votes as cost what a method costs.
 
     Returns:
         All entries, the baseline of each method, and the label of the single call.
@@ -190,31 +190,29 @@ async def _with_baselines(
     voice = baseline_voice(teams, model)
     single = Entry("direct", direct.cast(voice), "baseline")
     methods = entries_of([team for team in teams if team.identity != single.team.identity], {single.label})
-    await field.play([single, *methods], "running the methods")
-    one = field.spend(single, currency)
+
+    def voting(n: int) -> Entry:
+        return same_or_new(self_consistency(n=n).cast(voice), f"self_consistency(n={n})", methods)
+
+    rivals = {1: voting(1)}
+    await field.play([single, *methods, rivals[1]], "running the methods")
+    one = field.spend(rivals[1], currency)
     if currency == "money" and not one:
-        raise BadInput(
-            "budgets cannot be made equal in money: a single call costs nothing. Use budget='tokens'"
-        )
+        raise BadInput("budgets cannot be made equal in money: a call costs nothing. Use budget='tokens'")
     spent = {entry.label: field.spend(entry, currency) for entry in methods}
     votes = merge_levels({label: votes_for(spend, one) for label, spend in spent.items()})
-    rivals = {1: single}
-    for attempt in range(REMATCHES + 1):
-        for n in sorted({*votes.values()} - {*rivals}):
-            rivals[n] = same_or_new(self_consistency(n=n).cast(voice), f"self_consistency(n={n})", methods)
+    for _ in range(1 + REMATCHES):
+        rivals |= {n: voting(n) for n in sorted({*votes.values()} - {*rivals})}
         await field.play(list(rivals.values()), f"running baselines at equal {currency}")
-        tried = {n: (n, field.spend(rival, currency)) for n, rival in rivals.items()}
-        better = {
-            label: votes[label]
-            if near(tried[votes[label]][1], spend)
-            else votes_for(spend, one, tried[votes[label]])
-            for label, spend in spent.items()
-        }
-        if better == votes or attempt == REMATCHES:
+        tried = {n: field.spend(rival, currency) for n, rival in rivals.items()}
+        better = rematched(votes, spent, tried)
+        if {*better.values()} <= {*rivals}:
+            votes = better
             break
         votes = merge_levels(better)
-    own = [rivals[n] for n in sorted({1, *votes.values()}) if rivals[n] not in methods]
-    return [*methods, *own], {label: rivals[n].label for label, n in votes.items()}, single.label
+    chosen = {label: rivals[n] for label, n in votes.items()}
+    own = [rival for n, rival in sorted(rivals.items()) if rival in chosen.values() and rival not in methods]
+    return [*methods, single, *own], {label: rival.label for label, rival in chosen.items()}, single.label
 
 
 def _counted(name: str, value: int) -> int:

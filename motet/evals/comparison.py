@@ -148,55 +148,69 @@ def make_rows(
         matches: for each method, the label of the baseline that it is held against.
         direct: label of the single call, if it was run.
     """
-    marks = {e.label: [item.value(e.label) for item in items] for e in entries}
-    runs = {e.label: [o for item in items for o in item.outcomes[e.label]] for e in entries}
+    summary = _Summary(items, direct, currency)
+    return tuple(summary.row(entry, matches.get(entry.label)) for entry in entries)
 
-    def over(label: str, baseline: str | None) -> Interval | None:
+
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """What the rows of a comparison have in common."""
+
+    items: Sequence[Item]
+    direct: str | None
+    currency: Currency
+
+    def row(self, entry: Entry, matched: str | None) -> Row:
+        """One row; `matched` is the label of the baseline of equal cost."""
+        label, made = entry.label, self.made(entry.label)
+        matched = None if matched == label else matched
+        return Row(
+            method=label,
+            role=entry.role,
+            team_id=entry.team.identity,
+            voices=cast_names(entry.team),
+            knobs=msgspec.to_builtins(entry.team.knobs, enc_hook=repr),
+            runs=len(made),
+            accuracy=bounded(mean_ci(self.marks(label)), 0.0),
+            tokens=mean_spend(made, "tokens"),
+            calls=mean_spend(made, "calls"),
+            cost=None if any(o.cost is None for o in made) else mean_spend(made, "money"),
+            seconds=fmean(o.seconds for o in made),
+            failures=dict(Counter(o.failure for o in made if o.failure).most_common()),
+            matched=matched,
+            over_direct=self.gain(label, self.direct),
+            over_matched=self.gain(label, matched),
+            verdict=self.verdict(label, matched or self.direct) if entry.role == "method" else None,
+        )
+
+    def made(self, label: str) -> list[Outcome]:
+        return [outcome for item in self.items for outcome in item.outcomes[label]]
+
+    def marks(self, label: str) -> list[float]:
+        return [item.value(label) for item in self.items]
+
+    def gain(self, label: str, baseline: str | None) -> Interval | None:
         if baseline is None or baseline == label:
             return None
-        return bounded(paired_bootstrap(marks[label], marks[baseline]), -1.0)
+        return bounded(paired_bootstrap(self.marks(label), self.marks(baseline)), -1.0)
 
-    rows = []
-    for entry in entries:
-        label, made = entry.label, runs[entry.label]
-        matched = matches.get(label)
-        against = matched if matched not in (None, label) else direct
-        verdict = None
-        if entry.role == "method" and against and (gain := over(label, against)):
-            gains = [a - b for a, b in zip(marks[label], marks[against], strict=True)]
-            words = f"{spoken(against, direct)} {at_ratio(runs[against], made, currency)}"
-            verdict = judge(label, gains, gain, words, currency)
-        rows.append(
-            Row(
-                method=label,
-                role=entry.role,
-                team_id=entry.team.identity,
-                runs=len(made),
-                accuracy=bounded(mean_ci(marks[label]), 0.0),
-                tokens=mean_spend(made, "tokens"),
-                calls=mean_spend(made, "calls"),
-                cost=None if any(o.cost is None for o in made) else mean_spend(made, "money"),
-                seconds=fmean(o.seconds for o in made),
-                failures=dict(Counter(o.failure for o in made if o.failure).most_common()),
-                matched=None if matched == label else matched,
-                over_direct=over(label, direct),
-                over_matched=over(label, matched),
-                verdict=verdict,
-                voices=cast_names(entry.team),
-                knobs=msgspec.to_builtins(entry.team.knobs, enc_hook=repr),
-            )
+    def verdict(self, label: str, against: str | None) -> Verdict | None:
+        gain = self.gain(label, against)
+        if against is None or gain is None:
+            return None
+        ours, theirs = self.made(label), self.made(against)
+        name = (
+            "a single call"
+            if against == self.direct
+            else against.replace("self_consistency(", "self-consistency (")
         )
-    return tuple(rows)
+        gains = [a - b for a, b in zip(self.marks(label), self.marks(against), strict=True)]
+        return judge(label, gains, gain, f"{name} {at_ratio(theirs, ours, self.currency)}", self.currency)
 
 
 def bounded(interval: Interval, lowest: float) -> Interval:
     """The interval within what a mark can be: one item alone leaves it unbounded."""
     return msgspec.structs.replace(interval, low=max(interval.low, lowest), high=min(interval.high, 1.0))
-
-
-def spoken(label: str, direct: str | None) -> str:
-    """A baseline's name in words."""
-    return "a single call" if label == direct else label.replace("self_consistency(", "self-consistency (")
 
 
 def at_ratio(baseline: Sequence[Outcome], made: Sequence[Outcome], currency: Currency) -> str:

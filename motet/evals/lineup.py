@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from motet.agent import Agent
-from motet.errors import BadInput, UnknownName
+from motet.errors import BadInput
 from motet.performance import bind, cast_names
 from motet.team import Team
 
@@ -34,25 +34,19 @@ def cast_all(methods: "Iterable[Team[...] | str] | Team[...] | str", model: Any)
     Raises:
         BadInput: there are none, or a voice has nobody to sing it. UnknownName: no such method.
     """
+    from motet.methods import method as named
+
     given = [methods] if isinstance(methods, (Team, str)) else list(methods)
     if not given:
         raise BadInput("there is nothing to compare; give at least one team or name of a method")
     teams = []
     for method in given:
-        team = _named(method) if isinstance(method, str) else method
+        team = named(method).team if isinstance(method, str) else method
         if model is not None:
             team = team.cast(model)
         bind(team)
         teams.append(team)
     return list({team.identity: team for team in teams}.values())
-
-
-def _named(name: str) -> "Team[...]":
-    from motet.methods import METHODS
-
-    if name not in METHODS:
-        raise UnknownName("method", name, METHODS)
-    return METHODS[name]
 
 
 def baseline_voice(teams: "Sequence[Team[...]]", model: Any) -> Any:
@@ -67,7 +61,7 @@ def baseline_voice(teams: "Sequence[Team[...]]", model: Any) -> Any:
 
 
 def entries_of(teams: "Sequence[Team[...]]", taken: set[str] | None = None) -> list[Entry]:
-    """Each team under a name of its own: with the knobs that were set, and its models where that is not enough."""
+    """Each team under a name of its own: with the knobs that were set, and its models if it must be."""
     taken = set(taken or ())
     entries = []
     for team in teams:

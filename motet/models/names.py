@@ -76,7 +76,7 @@ KINDS: dict[str, Kind] = {
     "openai": Kind("openai:NAME", "OpenAI's own endpoint (OPENAI_API_KEY)", _openai),
     "http": Kind("http://HOST:PORT/v1#NAME", "any OpenAI-compatible server (MOTET_API_KEY)", _http),
     "https": Kind("https://HOST/v1#NAME", "the same, over TLS", _http),
-    "scripted": Kind("scripted:FILE.jsonl", "replies from a file, in order or by rule", _scripted, shared=False),
+    "scripted": Kind("scripted:FILE.jsonl", "replies from a file", _scripted, shared=False),
     "sim": Kind("sim:KEY=VALUE,…", "a simulated solver of known skill", _sim),
     "person": Kind("person", "somebody at the terminal", _person),
     "program": Kind("program:COMMAND", "a program: the prompt on stdin, the reply on stdout", _program),

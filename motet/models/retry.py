@@ -18,8 +18,9 @@ OnRetry = Callable[[ModelError, int, float], None]
 class Retry:
     """A model that asks again after a retryable failure: exponential back-off with full jitter.
 
-    Tokens that failed attempts were billed for are counted in the first reply's usage. A streamed answer that breaks off is streamed again from its start. An error raised after the last
-    attempt carries a note of how many there were.
+    Tokens that failed attempts were billed for are counted in the first reply's usage. A streamed
+    answer that breaks off is streamed again from its start. An error raised after the last attempt
+    carries a note of how many there were.
 
     Args:
         model: whom to ask.

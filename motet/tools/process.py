@@ -209,7 +209,7 @@ class Subprocess:
         contents = check_files(files, limits)
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="motet-"))
-            _write(Path(folder), {MAIN: code.encode(), **contents})
+            write_files(Path(folder), {MAIN: code.encode(), **contents})
             ended = await run_process(
                 [interpreter(), *python_arguments(limits, count_processes=False)],
                 limits=limits,
@@ -221,7 +221,7 @@ class Subprocess:
         return judge(ended, limits)
 
 
-def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
+def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     for name, data in contents.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

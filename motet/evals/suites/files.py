@@ -45,17 +45,19 @@ def read_rows(source: str, rows: Iterable[Row]) -> tuple[Task, ...]:
     tasks: list[Task] = []
     seen: dict[str, str] = {}
     unsaid: list[int] = []
-    try:
-        for where, row in rows:
+    for where, row in rows:
+        try:
             task = _task(row, default_id=str(len(tasks) + 1))
-            if task.id in seen:
-                raise BadInput(f"field 'id': {task.id!r} came before, on {seen[task.id]}; ids must be unique")
-            seen[task.id] = where
-            if task.kind == "text" and not row.get("kind"):
-                unsaid.append(len(tasks))
-            tasks.append(task)
-    except BadInput as error:
-        raise BadInput(f"{source}, {where}, {error}") from error
+        except BadInput as error:
+            raise BadInput(f"{source}, {where}, {error}") from error
+        if task.id in seen:
+            raise BadInput(
+                f"{source}, {where}, field 'id': {task.id!r} came before, on {seen[task.id]}; ids must be unique"
+            )
+        seen[task.id] = where
+        if task.kind == "text" and not row.get("kind"):
+            unsaid.append(len(tasks))
+        tasks.append(task)
     if not tasks:
         raise BadInput(f"{source} holds no items; expected one a line, with {FIELDS[0]!r} and {FIELDS[1]!r}")
     if all(_PLAIN_NUMBER.fullmatch(tasks[i].target or "") for i in unsaid):

@@ -37,7 +37,9 @@ async def best_of_n(
     form = instruction(task)
     samples = await solver.ask_many(task, STEPS, form, n=n, temperature=temperature)
     try:
-        verdict = await judge.ask(fill(JUDGE, task=task, n=n, form=form, candidates=samples), schema=one_of(n))
+        verdict = await judge.ask(
+            fill(JUDGE, task=task, n=n, form=form, candidates=samples), schema=one_of(n)
+        )
     except ModelError:
         return samples[0]
     best = samples[verdict.data.best - 1]

@@ -30,7 +30,13 @@ Check what they say, keep what holds, mend what does not, and answer in full rat
 
 @team
 async def mixture_of_agents(
-    task: Task, proposers: Voices, aggregator: Voice, *, n: int = 3, l: int = 3, temperature: float = 0.7  # noqa: E741
+    task: Task,
+    proposers: Voices,
+    aggregator: Voice,
+    *,
+    n: int = 3,
+    l: int = 3,
+    temperature: float = 0.7,  # noqa: E741
 ) -> Reply:
     """Let `n` proposers answer in layers, each layer reading the last, and an aggregator conclude."""
     at_least(2, l=l)

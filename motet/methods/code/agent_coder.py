@@ -12,12 +12,13 @@ test designer fails, the program is only run. Without the sandbox the run fails 
 
 from motet.agent import Voice
 from motet.answers import extract, instruction
-from motet.combine import ask_each
-from motet.errors import ModelError, NoAnswer
+from motet.combine import answered, ask_each
+from motet.errors import ModelError
 from motet.methods.common import at_least
 from motet.team import team
-from motet.tools.sandbox import Outcome, sandbox
-from motet.types import Failure, Linked, Reply, Task, fill
+from motet.tools.sandbox import Outcome
+from motet.tools.sandbox import sandbox as open_sandbox
+from motet.types import Linked, Reply, Task, fill
 
 PROGRAM = "{task}\n\nWork out the algorithm in a few sentences first. {form}"
 TESTS = """\
@@ -49,4 +50,28 @@ async def agent_coder(
 
     `sandbox` is the name of one of `motet.tools.sandbox`.
     """
-    ...
+    at_least(0, r=r)
+    box, form = open_sandbox(sandbox), instruction(CODE)
+    prompts = [fill(PROGRAM, task=task, form=form), fill(TESTS, task=task)]
+    first, designed = await ask_each([programmer, tester], prompts)
+    (draft,) = answered([first])
+    tests = extract(CODE, designed.text) or "" if isinstance(designed, Reply) else ""
+    blame = (designed,) if isinstance(designed, Reply) else ()
+    for _ in range(r):
+        program = extract(CODE, draft.text)
+        outcome = await box.run(f"{program}\n\n{tests}\n") if program else None
+        if outcome and outcome.ok:
+            break
+        report = Linked(_report(outcome), blame)
+        try:
+            draft = await programmer.ask(fill(REPAIR, task=task, draft=draft, report=report, form=form))
+        except ModelError:
+            break
+    return draft
+
+
+def _report(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "There is no program in the reply."
+    said = f"{outcome.stdout}\n{outcome.stderr}".strip()[-KEPT:]
+    return said if outcome.reason == "error" else f"It was stopped: {outcome.reason}.\n{said}"

@@ -1,0 +1,43 @@
+"""A cascade: the weak voice answers unless it disagrees with itself.
+
+Paper: Yue et al. 2023, arXiv:2310.03094 (consistency as the sign to escalate); after FrugalGPT, Chen et al.
+2023, arXiv:2305.05176.
+Idea: most questions are easy. Sample the cheap model k times and call the dear one only when its answers
+differ. A longer cascade is one whose strong voice is a cascade.
+Calls: at most k + 1.
+Deviates: the paper draws the samples from two kinds of prompt (chain and program of thought); here from one.
+Failure: the samples are one request; when it fails, the strong voice is asked. When the strong voice fails,
+what most samples say is the answer; when there are none, the run fails.
+"""
+
+from motet.agent import Voice
+from motet.answers import instruction
+from motet.combine import majority, tally
+from motet.errors import ModelError
+from motet.methods.common import at_least
+from motet.team import team
+from motet.types import Linked, Reply, Task
+
+STEPS = "Let's think step by step, then give the answer."
+
+
+@team
+async def cascade(
+    task: Task, weak: Voice, strong: Voice, *, k: int = 5, threshold: float = 0.8, temperature: float = 0.7
+) -> Linked | Reply:
+    """Sample a weak voice `k` times; ask the strong one if fewer than `threshold` (0 to 1) agree."""
+    at_least(1, k=k)
+    form = instruction(task)
+    try:
+        samples = await weak.ask_many(task, STEPS, form, n=k, temperature=temperature)
+    except ModelError:
+        samples = []
+    counted = tally(task, samples, of=k)
+    if counted.winner is not None and counted.share() >= threshold:
+        return majority(task, samples)
+    try:
+        return await strong.ask(task, STEPS, form)
+    except ModelError:
+        if counted.winner is None:
+            raise
+        return majority(task, samples)
