@@ -1,13 +1,13 @@
 """How fast the embedded model is, and what sampling together saves: `python -m benchmarks.local`.
 
-Each line asks the same things twice, at once and one after another, with prompts that the engine has not
-seen before. Speeds are sampled tokens a second, the median of three repetitions; the spread is (max - min) /
-median of the ratios.
+Eight short replies to a prompt of about 270 tokens are drawn in several ways. Every repetition has a prompt
+that the engine has not seen. Speeds are sampled tokens a second; a ratio compares two ways within one
+repetition; the spread is (max - min) / median. It takes about a minute and a half on two cores.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from itertools import count
 from statistics import median
 
@@ -15,88 +15,74 @@ from motet.models.local import Local
 from motet.types import Message, Reply, Sampling
 
 REPEAT = 3
-VOICES = 8
-SHORT = Sampling(max_tokens=24)
+ASKS = 8
 PASSAGE = "The committee met on a rainy day to speak about the bridge, the school and the price of bread. "
 _FRESH = count()
 
-Ask = Callable[[str, int], Awaitable[list[Reply]]]
+MODEL = Local()
 
 
 def passage() -> str:
-    """About 260 tokens that no slot holds yet: the first words differ each time."""
+    """A prompt whose first words no slot holds yet."""
     return f"Minutes number {next(_FRESH)}. " + PASSAGE * 12
 
 
-async def one_stream(ask: Ask, text: str) -> list[Reply]:
-    return await ask("Tell me a story about a lighthouse. " + text[:20], 1)
+async def ask(text: str, n: int = 1, max_tokens: int = 24) -> list[Reply]:
+    return await MODEL.sample([Message.say("user", text)], n, Sampling(max_tokens=max_tokens))
 
 
-async def voices(ask: Ask, text: str) -> list[list[Reply]]:
-    return await asyncio.gather(*[ask(f"{text}\nWhat would voice {i} say?", 1) for i in range(VOICES)])
+async def together(prompts: list[str]) -> list[Reply]:
+    return [reply for [reply] in await asyncio.gather(*map(ask, prompts))]
 
 
-async def voices_in_turn(ask: Ask, text: str) -> list[list[Reply]]:
-    return [await ask(f"{text}\nWhat would voice {i} say?", 1) for i in range(VOICES)]
+async def in_turn(prompts: list[str]) -> list[Reply]:
+    return [reply for prompt in prompts for reply in await ask(prompt)]
 
 
-async def samples(ask: Ask, text: str) -> list[Reply]:
-    return await ask(text, VOICES)
+def voices(text: str) -> list[str]:
+    return [f"{text}\nWhat would voice {i} say?" for i in range(ASKS)]
 
 
-async def equal_asks(ask: Ask, text: str) -> list[list[Reply]]:
-    return await asyncio.gather(*[ask(text, 1) for _ in range(VOICES)])
+WAYS: dict[str, Callable[[str], Awaitable[list[Reply]]]] = {
+    "one stream": lambda text: ask(f"Tell a story. {text[:20]}", max_tokens=96),
+    "8 prompts, nothing in common, in turn": lambda text: in_turn([passage() for _ in range(ASKS)]),
+    "8 voices, common prefix, in turn": lambda text: in_turn(voices(text)),
+    "8 voices, common prefix, at once": lambda text: together(voices(text)),
+    "8 equal asks, in turn": lambda text: in_turn([text] * ASKS),
+    "8 equal asks, at once": lambda text: together([text] * ASKS),
+    "8 samples of one ask (n=8)": lambda text: ask(text, n=ASKS),
+}
 
 
-async def equal_in_turn(ask: Ask, text: str) -> list[list[Reply]]:
-    return [await ask(text, 1) for _ in range(VOICES)]
-
-
-async def cold_in_turn(ask: Ask, text: str) -> list[list[Reply]]:
-    """One after another without any memory of earlier prompts: what a server without slots would do."""
-    return [await ask(passage() + text[-30:], 1) for _ in range(VOICES)]
-
-
-async def timed(work: Callable[[Ask, str], Awaitable[Sequence[object]]], ask: Ask) -> tuple[float, float]:
-    """Seconds taken and sampled tokens a second."""
+async def speed(way: Callable[[str], Awaitable[list[Reply]]]) -> float:
+    """Sampled tokens a second."""
     begun = time.perf_counter()
-    found = await work(ask, passage())
-    seconds = time.perf_counter() - begun
-    replies = [reply for each in found for reply in (each if isinstance(each, list) else [each])]
-    return seconds, sum(reply.usage.output_tokens for reply in replies) / seconds
+    replies = await way(passage())
+    return sum(reply.usage.output_tokens for reply in replies) / (time.perf_counter() - begun)
 
 
 async def main() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    model = Local()
-
-    async def ask(text: str, n: int) -> list[Reply]:
-        return await model.sample([Message.say("user", text)], n, SHORT)
-
     begun = time.perf_counter()
-    await ask("Hello.", 1)
-    started = time.perf_counter() - begun
-    table = Table(
-        "what", "tok/s", "in turn, tok/s", "ratio", "spread", title=f"first reply after {started:.2f} s"
-    )
-    speeds = [(await timed(one_stream, ask))[1] for _ in range(REPEAT)]
-    table.add_row("one stream, short prompt", f"{median(speeds):.0f}", "", "", "")
-    for name, together, in_turn in [
-        ("8 voices, common prefix", voices, voices_in_turn),
-        ("8 voices, common prefix, against no reuse", voices, cold_in_turn),
-        ("8 samples of one prompt", samples, equal_in_turn),
-        ("8 equal asks at once", equal_asks, equal_in_turn),
-        ("8 equal asks at once, against no reuse", equal_asks, cold_in_turn),
-    ]:
-        pairs = [(await timed(together, ask), await timed(in_turn, ask)) for _ in range(REPEAT)]
-        ratios = [a[1] / b[1] for a, b in pairs]
-        table.add_row(
-            name, f"{median(a[1] for a, _ in pairs):.0f}", f"{median(b[1] for _, b in pairs):.0f}",
-            f"{median(ratios):.2f}", f"{(max(ratios) - min(ratios)) / median(ratios):.0%}",
-        )  # fmt: skip
-    Console().print(table)
+    await ask("Hello.", max_tokens=1)
+    title = f"embedded model: first token after {time.perf_counter() - begun:.2f} s"
+    speeds = [{name: await speed(way) for name, way in WAYS.items()} for _ in range(REPEAT)]
+    table = Table("way", "tok/s", "spread", "against no reuse", "against in turn", title=title)
+    cold = list(WAYS)[1]
+    for name in WAYS:
+        own = [row[name] for row in speeds]
+        turn = "8 voices, common prefix, in turn" if "voices" in name else "8 equal asks, in turn"
+        ratios = [
+            f"{median(row[name] / row[other] for row in speeds):.2f}"
+            if name not in (other, "one stream")
+            else ""
+            for other in (cold, turn)
+        ]
+        spread = f"{(max(own) - min(own)) / median(own):.0%}"
+        table.add_row(name, f"{median(own):.0f}", spread, ratios[0], ratios[1] if name != cold else "")
+    Console(width=110).print(table)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """An agent: a model with instructions, tools and a memory, and the one loop that uses them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from typing import Protocol, TypedDict, Unpack, cast, runtime_checkable
 
 import msgspec
@@ -129,7 +130,10 @@ class Agent:
 
     def bound(self, name: str) -> "Agent":
         """This agent as one voice of one run: named, with a memory of its own."""
-        return replace(self, name=name, memory=self.memory.fresh() if self.memory else None)
+        bound = copy(self)  # replace() would check the model again, for every voice of every run
+        object.__setattr__(bound, "name", name)
+        object.__setattr__(bound, "memory", self.memory.fresh() if self.memory else None)
+        return bound
 
 
 class Chat:

@@ -27,8 +27,12 @@ _NUMBER = re.compile(
     r"(?:\s?/\s?(?P<bottom>\d+(?:\.\d+)?))?"
 )
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{(-?[\d.,]+)\}\s*\{([\d.,]+)\}")
-_DISPLAY = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
-_LEAD = re.compile(r"\W*(?i:option|choice)?\s*\(?([A-Z])(?:[).:,;]|\s+[-–—=]|\s+(?:because|since|as|is)\b)")
+_DISPLAY = re.compile(
+    r"\$\$(.+?)\$\$|\$([^$\n]+)\$|\\\(((?:(?!\\\().)+?)\\\)|\\\[((?:(?!\\\[).)+?)\\\]", re.DOTALL
+)
+_LEAD = re.compile(
+    r"\W{0,9}(?i:option|choice)?\s{0,3}\(?([A-Z])(?:[).:,;]|\s+[-–—=]|\s+(?:because|since|as|is)\b)"
+)
 _LETTER = re.compile(r"(?<!\w)(?:\(([A-Z])\)|(?i:option|choice)\s+([A-Z])\b|([A-Z])[).](?!\w))")
 _FENCE = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 _DIGITS = 1000  # a longer 'number' is a model that ran away
@@ -140,11 +144,16 @@ def _last_line(text: str) -> str:
 
 def _read_number(task: Task, text: str) -> str | None:
     marked = _marked(text)
-    for place in (text,) if marked is None else (_first_line(marked), marked):
+    for place in [text] if marked is None else [_statement(marked), _first_line(marked), marked]:
         value = _last_number(place)
         if value is not None:
             return _show(value)
     return None
+
+
+def _statement(text: str) -> str:
+    """The first sentence without what it says in brackets: there the number is the answer."""
+    return re.split(r"(?<=[\d ])\. ", re.sub(r"\([^()]*\)", "", _first_line(text)))[0]
 
 
 def _last_number(text: str) -> Fraction | None:

@@ -54,8 +54,9 @@ async def call(
     if recorder.meter:
         recorder.meter.reserve(n)
     asked = _Request(model, thread.head, sampling, voice, recorder, parents_of(sources, recorder), request)
-    replies = {i: reply for i in indices if (reply := recorder.recall(request, i))} if recorder.reuse else {}
-    replies = {i: asked.answered(i, reply) for i, reply in replies.items()}
+    if not recorder.reuse:
+        return await asked.sample(thread.messages, indices, sources)
+    replies = {i: asked.answered(i, reply) for i in indices if (reply := recorder.recall(request, i))}
     if missing := [i for i in indices if i not in replies]:
         fresh = await asked.sample(thread.messages, missing, sources)
         replies.update(zip(missing, fresh, strict=True))
@@ -85,7 +86,7 @@ class _Request(Struct):
     key: str
 
     async def sample(
-        self, messages: Sequence[Message], indices: list[int], sources: Sequence[Reply]
+        self, messages: Sequence[Message], indices: Sequence[int], sources: Sequence[Reply]
     ) -> list[Reply]:
         """Ask the model for the samples with these indices and record each, or its failure."""
         recorder = self.recorder
@@ -164,7 +165,7 @@ class _Request(Struct):
     def failed(
         self,
         ids: list[str],
-        indices: list[int],
+        indices: Sequence[int],
         failure: Failure,
         at: float,
         latency: float,

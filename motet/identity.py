@@ -38,6 +38,7 @@ def _helpers(function: Callable[..., Any]) -> list[Callable[..., Any]]:
     return [f for f in named if inspect.isfunction(f) and f.__module__ == function.__module__]
 
 
+@lru_cache(maxsize=512)
 def _names(code: Any) -> set[str]:
     inner = (c for c in code.co_consts if inspect.iscode(c))
     return set(code.co_names).union(*(_names(c) for c in inner))

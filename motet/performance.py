@@ -53,7 +53,8 @@ class Performance:
         voices = bind(self.team)
         store = project_store() if self.store is None else self.store
         budget = self.budget or Budget()
-        tape, meter = Tape(self.run_id or new_run_id(self.clock())), BudgetMeter(budget, self.timer)
+        tape = Tape(self.run_id or new_run_id(self.clock()))
+        meter = BudgetMeter(budget, self.timer) if self.budget else None
         recorder = Recorder(
             tape, task, self.seed, store, meter, self.reuse, self.listener, self.clock, self.timer
         )

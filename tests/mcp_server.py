@@ -15,7 +15,7 @@ def add(a: int, b: int) -> str:
     return str(a + b)
 
 
-@server.tool()
+@server.tool(name="get.lines")
 def lines() -> list[str]:
     """Give two texts."""
     return ["one", "two"]

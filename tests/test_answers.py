@@ -1,4 +1,5 @@
 import string
+import time
 
 import pytest
 from hypothesis import assume, given
@@ -21,6 +22,8 @@ MOVES = Task("?", kind="choice", choices=("Up", "Down"))
         ("Answer: −5°", "-5"),
         ("Answer: 17 * 23 = 391", "391"),
         ("Answer:\n42", "42"),
+        ("Answer: 42 (6 times 7). I took 3 steps.", "42"),
+        ("Answer: (5)", "5"),
         ("The final answer is 3/4.", "0.75"),
         ("so \\boxed{\\frac{1}{3}}", "1/3"),
         ("\\boxed{12{,}000}", "12000"),
@@ -139,6 +142,14 @@ def test_reading_never_fails_and_reading_again_changes_nothing(kind, text):
     assert answer is None or answer.strip()
     if kind in ("number", "choice", "code") and answer is not None:
         assert extract(task, answer) == answer
+
+
+@pytest.mark.parametrize("piece", ["\\(", "$$", " ", "1,111", "answer", "\\boxed{", "```\n", "no "])
+def test_a_reply_of_one_piece_over_and_over_is_read_in_no_time(piece):
+    start = time.perf_counter()
+    for kind in ("number", "choice", "math", "text", "code"):
+        extract(Task("?", kind=kind, choices=("yes", "no")), piece * 5_000 + "x")
+    assert time.perf_counter() - start < 2  # a pattern that backtracks takes minutes
 
 
 @pytest.mark.parametrize(

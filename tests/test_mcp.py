@@ -36,13 +36,13 @@ def url():
 async def exercise(server, **given):
     async with mcp_tools(server, **given) as tools:
         by_name = {tool.spec.name: tool for tool in tools}
-        assert sorted(by_name) == ["add", "fail", "lines", "secret"]
+        assert sorted(by_name) == ["add", "fail", "get_lines", "secret"]
         add = by_name["add"]
         assert add.spec.description == "Add two numbers."
         assert add.spec.parameters["required"] == ["a", "b"]
         await check_tool(add, {"a": 2, "b": 3})
         assert await add({"a": 2, "b": 3}) == "5"
-        assert await by_name["lines"]({}) == "one\ntwo"
+        assert await by_name["get_lines"]({}) == "one\ntwo"
         with pytest.raises(ToolError, match="broken"):
             await by_name["fail"]({})
         with pytest.raises(ToolError):

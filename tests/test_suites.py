@@ -146,7 +146,7 @@ GOOD = {"prompt": "p", "target": "t"}
         (GOOD | {"meta": "m"}, "'meta': got 'm'"),
         (GOOD | {"tests": 1}, "'tests': got 1"),
         (GOOD | {"id": {}}, "'id': got {}"),
-        (GOOD | {"id": "1"}, "'id': '1' came before, on line 1"),
+        (GOOD | {"id": "1"}, "'id': '1' stands on line 1"),
         ([1], "expected a JSON object"),
     ],
 )
@@ -195,6 +195,7 @@ def test_an_unknown_name_is_of_its_own_class():
         load_suite("sentimental")
 
 
+@pytest.mark.slow
 def test_gym_items_do_not_depend_on_this_process():
     code = (
         "from motet.evals.suite import load_suite; print([t.prompt for t in load_suite('rg:word_ladder', 2)])"

@@ -1,4 +1,4 @@
-"""What a framework costs on top of the model: `python -m benchmarks.overhead`, from the root of the repository.
+"""What a framework costs on top of the model: `python -m benchmarks.overhead` from the repository's root.
 
 Every contestant drives the same model: it gives way to the event loop once, as any request over a network
 does, and answers with one short sentence and its number, so that no two replies are equal. Each runs in a

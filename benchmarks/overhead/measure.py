@@ -1,4 +1,4 @@
-"""Measures one contestant in this process: `python -m benchmarks.overhead.measure NAME [--quick]`, JSON out."""
+"""Measures one contestant in this process: `python -m benchmarks.overhead.measure NAME`; prints JSON."""
 
 import asyncio
 import gc
@@ -7,9 +7,9 @@ import sys
 import tempfile
 import time
 import tracemalloc
+from collections.abc import Awaitable, Sequence
 from importlib import import_module
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks.overhead.contestant import CONTESTANTS, Contestant, Speaker
@@ -53,40 +53,41 @@ async def _speeds(make: Any, folder: Path | None, sizes: Sizes) -> dict[str, flo
     contestant: Contestant = make(speaker, folder)
     await contestant.talk(sizes.short)
     agents = contestant.agents(sizes.calls)
-    call_us = [await _timed_us(contestant.ask([agent])) for agent in agents]
-    short_us = [await _timed_us(contestant.talk(sizes.short)) / sizes.short for _ in range(sizes.talks)]
-    speaker.times.clear()
-    long_us = await _timed_us(contestant.talk(sizes.long)) / sizes.long
+    call_us = await _timed_us([contestant.ask([agent]) for agent in agents])
+    short_us = await _timed_us([contestant.talk(sizes.short) for _ in range(sizes.talks)])
+    long_us = await _timed_us([contestant.talk(sizes.long)])
     tail = speaker.times[-max(2, sizes.long // 10) :]
     agents = contestant.agents(sizes.crowd)
-    crowd_us = await _timed_us(contestant.ask(agents))
+    crowd_us = await _timed_us([contestant.ask(agents)])
     return {
-        "call_us": median(call_us),
-        "short_turn_us": median(short_us),
-        "long_turn_us": long_us,
+        "call_us": call_us / sizes.calls,
+        "short_turn_us": short_us / (sizes.talks * sizes.short),
+        "long_turn_us": long_us / sizes.long,
         "last_turn_us": (tail[-1] - tail[0]) / (len(tail) - 1) * 1e6,
         "crowd_per_s": sizes.crowd / crowd_us * 1e6,
     }
 
 
-async def _timed_us(work: Any) -> float:
+async def _timed_us(works: Sequence[Awaitable[None]]) -> float:
+    """Microseconds that all of it takes, one after another."""
     gc.collect()
     begun = time.perf_counter()
-    await work
+    for work in works:
+        await work
     return (time.perf_counter() - begun) * 1e6
 
 
 async def _weight(make: Any, n: int) -> float:
-    """Bytes of Python's heap that one more agent takes; memory that extensions take for themselves is left out."""
+    """Bytes of Python's heap that one more agent takes; what extensions allocate themselves is left out."""
     contestant = make(Speaker(), None)
-    first = contestant.agents(1)
+    contestant.agents(1)  # what is made once only is not an agent's weight
     gc.collect()
     tracemalloc.start()
     agents = contestant.agents(n)
     gc.collect()
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return taken / (len(agents) + len(first) - 1)
+    return taken / len(agents)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from motet.answers import extract
 from motet.budget import Budget
+from motet.evals.budgeting import from_scratch
 from motet.evals.scorers import Scorer
 from motet.performance import Performance
 from motet.tape import Called, Scored, Store, Tape, total_cost
@@ -96,7 +97,7 @@ class Bench:
 
 def read_outcome(tape: Tape, task: Task, scored: Scored) -> Outcome:
     """A finished tape as one line of a table."""
-    ended, usage = tape.ended, tape.usage()
+    ended, (tokens, cost) = tape.ended, from_scratch(tape.calls)
     answer = ended.answer if ended else None
     return Outcome(
         run=tape.run,
@@ -104,9 +105,9 @@ def read_outcome(tape: Tape, task: Task, scored: Scored) -> Outcome:
         answer=None if answer is None else extract(task, answer),
         failure=str(ended.failure.kind) if ended and ended.failure else None,
         detail=scored.detail,
-        tokens=usage.tokens,
-        calls=usage.calls,
-        cost=tape.cost(),
+        tokens=tokens,
+        calls=tape.usage().calls,
+        cost=cost,
         seconds=longest_chain(tape.calls),
     )
 
@@ -120,16 +121,18 @@ def longest_chain(calls: Sequence[Called]) -> float:
 
 
 def scorer_identity(scorer: Scorer) -> str:
-    """The scorer's name, with a hash of its settings if it has any."""
-    settings = _settings(scorer)
-    settings.pop("name", None)
-    return f"{scorer.name}@{digest(settings)[:8]}" if settings else scorer.name
+    """The scorer's name, with those of its settings that are not the usual ones."""
+    settings = {k: v for k, v in _settings(scorer).items() if k != "name"}
+    words = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+    return f"{scorer.name}({words})" if words else scorer.name
 
 
 def _settings(thing: Any) -> dict[str, Any]:
     if not dataclasses.is_dataclass(thing):
         return {}
-    return {f.name: _plain(getattr(thing, f.name)) for f in dataclasses.fields(thing)}
+    values = {f.name: getattr(thing, f.name) for f in dataclasses.fields(thing)}
+    usual = {f.name: f.default for f in dataclasses.fields(thing)}
+    return {name: _plain(value) for name, value in values.items() if value != usual[name]}
 
 
 def _plain(value: Any) -> Any:

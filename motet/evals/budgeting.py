@@ -1,11 +1,13 @@
 """Making budgets equal: what a run costs, and how many votes of self-consistency cost as much."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Literal, Protocol, get_args
 
 from motet.budget import Budget
 from motet.errors import BadInput
+from motet.tape import Called, total_cost
 
 Currency = Literal["tokens", "calls", "money"]
 
@@ -67,6 +69,26 @@ def mean_spend(runs: Sequence[Spend], currency: Currency) -> float:
             "runs is unknown. Use budget='tokens'; the runs that are done are kept and not paid for again"
         )
     return fmean(costs)
+
+
+def from_scratch(calls: Sequence[Called]) -> tuple[int, float | None]:
+    """Tokens and US dollars of a run whose samples were not all drawn at once, as if they had been.
+
+    Backends that draw several samples bill the prompt with the first. Votes that were drawn now three, now
+    four at a time, and reused, hold the prompt more than once: it is counted once here.
+    """
+    tokens, cost = sum(call.usage.tokens for call in calls), total_cost(list(calls))
+    requests: dict[tuple[str, str], list[Called]] = defaultdict(list)
+    for call in calls:
+        if call.failure is None:
+            requests[call.key.rpartition("/")[0], call.voice].append(call)
+    for samples in requests.values():
+        free = [call.cost or 0.0 for call in samples if not call.usage.input_tokens]
+        billed = sorted(samples, key=lambda call: -call.usage.input_tokens)[: len(samples) - len(free)]
+        for again in billed[1:] if free else ():
+            tokens -= again.usage.input_tokens
+            cost = cost and cost - (again.cost or 0.0) + fmean(free)
+    return tokens, cost
 
 
 def near(theirs: float, ours: float) -> bool:

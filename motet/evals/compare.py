@@ -25,6 +25,9 @@ from motet.tape import Store, project_store
 from motet.team import Team
 from motet.types import Task
 
+PILOT = 3
+"""Votes drawn to learn what the first and each further vote cost."""
+
 REMATCHES = 2
 """How often the number of votes is corrected after seeing what they cost."""
 
@@ -80,9 +83,9 @@ def compare(
         KeyboardInterrupt: it was stopped; the message says how to go on.
     """
     store = options.get("store") or project_store()
-    work = acompare(methods, suite, model=model, budget=budget, n=n, seed=seed, **{**options, "store": store})
+    options["store"] = store
     try:
-        return run_blocking(work)
+        return run_blocking(acompare(methods, suite, model=model, budget=budget, n=n, seed=seed, **options))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(RESUME.format(path=store.path)) from None
 
@@ -194,13 +197,13 @@ async def _with_baselines(
     def voting(n: int) -> Entry:
         return same_or_new(self_consistency(n=n).cast(voice), f"self_consistency(n={n})", methods)
 
-    rivals = {1: voting(1)}
-    await field.play([single, *methods, rivals[1]], "running the methods")
-    one = field.spend(rivals[1], currency)
-    if currency == "money" and not one:
-        raise BadInput("budgets cannot be made equal in money: a call costs nothing. Use budget='tokens'")
+    rivals = {PILOT: voting(PILOT), 1: voting(1)}  # in this order the one vote is there already, and free
+    await field.play([single, *methods, *rivals.values()], "running the methods")
+    one, pilot = (field.spend(rivals[n], currency) for n in (1, PILOT))
+    if not one and not all(outcome.failure for outcome in field.outcomes[rivals[1].label]):
+        raise BadInput(f"a call spends no {currency} here, so they cannot be made equal; use budget='calls'")
     spent = {entry.label: field.spend(entry, currency) for entry in methods}
-    votes = merge_levels({label: votes_for(spend, one) for label, spend in spent.items()})
+    votes = merge_levels({label: votes_for(spend, one, (PILOT, pilot)) for label, spend in spent.items()})
     for _ in range(1 + REMATCHES):
         rivals |= {n: voting(n) for n in sorted({*votes.values()} - {*rivals})}
         await field.play(list(rivals.values()), f"running baselines at equal {currency}")
@@ -211,6 +214,9 @@ async def _with_baselines(
             break
         votes = merge_levels(better)
     chosen = {label: rivals[n] for label, n in votes.items()}
+    for label, rival in chosen.items():  # a method that costs less than one chain of thought
+        if rival is rivals[1] and spent[label] < (one + field.spend(single, currency)) / 2:
+            chosen[label] = single
     own = [rival for n, rival in sorted(rivals.items()) if rival in chosen.values() and rival not in methods]
     return [*methods, single, *own], {label: rival.label for label, rival in chosen.items()}, single.label
 

@@ -130,9 +130,9 @@ class Comparison:
         from rich.console import Console
 
         page = io.StringIO()
-        console = Console(width=118, color_system=None, file=page)
-        console.print(self.table(), *self.verdicts.values(), sep="\n", highlight=False, markup=False)
-        return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
+        Console(width=132, color_system=None, file=page).print(self.table())
+        lines = [*page.getvalue().splitlines(), *self.verdicts.values()]
+        return "\n".join(line.rstrip() for line in lines)
 
 
 def make_rows(
@@ -214,10 +214,8 @@ def bounded(interval: Interval, lowest: float) -> Interval:
 
 
 def at_ratio(baseline: Sequence[Outcome], made: Sequence[Outcome], currency: Currency) -> str:
-    """What the baseline spent beside the method, in words."""
+    """What the method spent beside the baseline, in words."""
     theirs, ours = mean_spend(baseline, currency), mean_spend(made, currency)
-    if not ours or near(theirs, ours):
+    if near(theirs, ours) or not theirs:
         return f"at equal {currency}"
-    if theirs < ours:
-        return f"for {ours / theirs:.1f} times its {currency}" if theirs else f"which spent no {currency}"
-    return f"for {ours / theirs:.2f} of its {currency}"
+    return f"with {ours / theirs:.{1 if ours > theirs else 2}f} times the {currency}"

@@ -14,31 +14,32 @@ SIGNS = {"earned": "[green]▲[/]", "not_earned": "[red]▼[/]", "unclear": "[ye
 
 
 def table(comparison: "Comparison") -> "Table":
-    """One row a method; intervals are 95%."""
+    """One row a method; intervals are 95%, everything but the differences is the mean of a run."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
     settings = comparison.settings
-    made = Table(box=SIMPLE_HEAD, title=f"{settings.suite}, {settings.n} items", title_justify="left")
-    made.add_column("method")
-    made.add_column("accuracy (95% CI)", justify="right")
-    made.add_column("over a single call", justify="right")
-    made.add_column(f"over voting at equal {settings.currency}", justify="right")
-    for name in ("tokens", "calls", "$ a run", "s a run", "failed"):
-        made.add_column(name, justify="right")
+    made = Table(
+        box=SIMPLE_HEAD, title=f"{settings.suite}, {settings.n} items", title_justify="left", pad_edge=False
+    )
+    made.add_column("")
+    made.add_column("method", overflow="fold", min_width=12)
+    for name in ("accuracy", "tokens", "calls", "$", "s", "failed", "over direct"):
+        made.add_column(name, justify="right", no_wrap=True)
+    made.add_column(f"over equal {settings.currency}")
     for row in comparison.rows:
-        sign = SIGNS[row.verdict.finding] if row.verdict else " "
         made.add_row(
-            f"{sign} {escape(row.method)}",
+            SIGNS[row.verdict.finding] if row.verdict else "",
+            escape(row.method),
             percent(row.accuracy),
-            difference(row.over_direct),
-            difference(row.over_matched) + (f"\n[dim]{escape(row.matched)}[/]" if row.matched else ""),
             f"{row.tokens:,.0f}",
             f"{row.calls:.1f}",
             money(row.cost),
             f"{row.seconds:.2f}",
             failed(row),
+            difference(row.over_direct),
+            f"{difference(row.over_matched)} {escape(short(row.matched))}",
             style="dim" if row.role == "baseline" else "",
         )
     return made
@@ -46,14 +47,19 @@ def table(comparison: "Comparison") -> "Table":
 
 def percent(interval: "Interval") -> str:
     """An accuracy with its interval, in percent."""
-    return f"{100 * interval.mean:.1f}% ({100 * interval.low:.0f} to {100 * interval.high:.0f})"
+    return f"{100 * interval.mean:.1f}% ({100 * interval.low:.0f}–{100 * interval.high:.0f})"
 
 
 def difference(gain: "Interval | None") -> str:
     """A gain in points with its interval; a dash where there is none."""
     if gain is None:
         return "–"
-    return f"{points(gain.mean, signed=True)} ({points(gain.low)} to {points(gain.high)})"
+    return f"{points(gain.mean, signed=True)} ({points(gain.low, 0)} to {points(gain.high, 0)})"
+
+
+def short(label: str | None) -> str:
+    """A matched baseline in few letters."""
+    return (label or "").replace("self_consistency(", "SC(")
 
 
 def money(cost: float | None) -> str:

@@ -36,8 +36,9 @@ def judge(name: str, gains: Sequence[float], gain: Interval, against: str, curre
         against: the baseline in words, e.g. `self-consistency (n=5) at equal tokens`.
         currency: what was spent: `tokens`, `calls` or `money`.
     """
+    over = f"{'against' if gain.mean < 0 else 'over'} {against}"
     interval = f"95% CI {points(gain.low)} to {points(gain.high)}"
-    found = f"{points(gain.mean, signed=True)} points ({interval}) over {against}"
+    found = f"{points(gain.mean, signed=True)} points ({interval}) {over}"
     if len(gains) >= FEWEST:
         if gain.low > 0:
             return Verdict("earned", f"{name} earned its {currency}: {found}.")
@@ -66,10 +67,10 @@ def items_needed(gains: Sequence[float]) -> int:
     return step * math.ceil(exact / step)
 
 
-def points(share: float, *, signed: bool = False) -> str:
+def points(share: float, digits: int = 1, *, signed: bool = False) -> str:
     """A share in points, with a true minus sign and no minus zero.
 
     >>> points(-0.051), points(0.08, signed=True)
     ('−5.1', '+8.0')
     """
-    return f"{round(100 * share, 1) + 0.0:{'+' if signed else ''}.1f}".replace("-", "−")
+    return f"{round(100 * share, digits) + 0.0:{'+' if signed else ''}.{digits}f}".replace("-", "−")

@@ -8,7 +8,6 @@ started when first needed, keeps nothing of our environment (no keys), and is ki
 import asyncio
 import atexit
 import os
-import resource
 import subprocess
 import sys
 import threading
@@ -45,6 +44,8 @@ class Worker:
             JobFailed: it raised, or did not end within `timeout_s` seconds.
         """
         with self._lock:
+            if self._child and self._child.poll() is not None:
+                self._close()
             child = self._child = self._child or _start()
             assert child.stdin and child.stdout
             alarm = threading.Timer(timeout_s, child.kill)
@@ -91,6 +92,8 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _serve() -> None:
+    import resource
+
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     out = os.fdopen(os.dup(1), "wb")

@@ -22,6 +22,17 @@ def at_least(least: int, **knobs: int) -> None:
             raise BadInput(f"{name}={value!r}: expected a whole number, {least} or more")
 
 
+def share(**knobs: float | None) -> None:
+    """Check knobs that are a part of a whole; None is left alone.
+
+    Raises:
+        BadInput: one of them is not from 0 to 1.
+    """
+    for name, value in knobs.items():
+        if value is not None and not 0 <= value <= 1:
+            raise BadInput(f"{name}={value!r}: expected a share from 0 to 1")
+
+
 def seats(voices: Voices, n: int) -> list[Voice]:
     """`n` voices of a group; a cast of fewer goes round.
 
@@ -42,7 +53,7 @@ def one_of(n: int) -> type[Struct]:
 def some_of(n: int, k: int) -> type[Struct]:
     """The schema of a ranking: an object whose `best` lists `k` numbers from 1 to `n`, best first."""
     number = Annotated[int, Meta(ge=1, le=n)]
-    return defstruct("Ranking", [("best", Annotated[list[number], Meta(min_length=k, max_length=k)])])  # type: ignore[valid-type]
+    return defstruct("Ranking", [("best", Annotated[list[number], Meta(min_length=k, max_length=k)])])
 
 
 async def keep_best(judge: Voice, prompt: Linked, replies: Sequence[Reply], k: int) -> list[Reply]:

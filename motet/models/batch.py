@@ -13,7 +13,8 @@ depend on which others it was drawn with.
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
@@ -164,14 +165,11 @@ class Batcher:
         encoded = await asyncio.gather(*map(self._engine.encode, new), return_exceptions=True)
         found = dict(zip(new, encoded, strict=True))
         for ask, cells in asked.items():
-            prompt = found.get(ask.chat) or self._prompts[ask.chat]
-            try:
+            with _handing_on(cells.values()):
+                prompt = found.get(ask.chat) or self._prompts[ask.chat]
                 if isinstance(prompt, BaseException):
                     raise prompt
                 options = json.loads(ask.options) | {"n_predict": self._room(len(prompt), ask.max_tokens)}
-            except Exception as error:  # goes to those who asked, whatever it is
-                _fail(cells.values(), error)
-            else:
                 request = _Request(prompt, json.dumps(options))
                 self._queue.setdefault(request, []).extend(cells.values())
         self._prompts |= {chat: ids for chat, ids in found.items() if not isinstance(ids, BaseException)}
@@ -240,21 +238,20 @@ class Batcher:
     async def _run(self, job: _Job, ready: asyncio.Task[None]) -> None:
         held = self._engine.held
         try:
-            await asyncio.wait([ready])
-            ready.result()
-            held.update(dict.fromkeys(job.slots, ()))
-            options = json.loads(job.request.options) | {"seed": job.cells[0].seed}
-            tell = _teller(job)
-            choices = await self._engine.complete(job.prompt, len(job.cells), job.slots[0], options, tell)
-            for number, (cell, choice) in enumerate(zip(job.cells, choices, strict=True)):
-                # The prompt was computed for the first sample; the others have it for nothing.
-                cached = len(job.prompt) if number else max(0, choice.cached - job.computed)
+            with _handing_on(job.cells):
+                await asyncio.wait([ready])
+                ready.result()
+                held.update(dict.fromkeys(job.slots, ()))
+                options = json.loads(job.request.options) | {"seed": job.cells[0].seed}
+                tell = _teller(job)
+                choices = await self._engine.complete(job.prompt, len(job.cells), job.slots[0], options, tell)
+                for number, (cell, choice) in enumerate(zip(job.cells, choices, strict=True)):
+                    # The prompt was computed for the first sample; the others have it for nothing.
+                    cached = len(job.prompt) if number else max(0, choice.cached - job.computed)
+                    cell.done.set_result(Drawn(job.prompt, [msgspec.structs.replace(choice, cached=cached)]))
                 # llama.cpp does not reuse the slots of further samples. To the end: most recently used.
-                held.pop(choice.slot, None)
-                held[choice.slot] = () if number else job.prompt + choice.ids[:-1]
-                cell.done.set_result(Drawn(job.prompt, [msgspec.structs.replace(choice, cached=cached)]))
-        except Exception as error:  # goes to those who asked, whatever it is
-            _fail(job.cells, error)
+                held.pop(choices[0].slot, None)
+                held[choices[0].slot] = job.prompt + choices[0].ids[:-1]
         finally:
             self._busy.difference_update(job.slots)
             for cell in job.cells:
@@ -280,11 +277,16 @@ def _teller(job: _Job) -> OnPiece | None:
     return tell
 
 
-def _fail(cells: Iterable[_Cell], error: Exception) -> None:
-    for cell in cells:
-        if not cell.done.done():
-            cell.done.set_exception(error)
-            cell.done.exception()  # seen: an asker who has left will not look
+@contextmanager
+def _handing_on(cells: Iterable[_Cell]) -> Iterator[None]:
+    """Whatever goes wrong, a bug too, goes to those who asked: they would wait for ever otherwise."""
+    try:
+        yield
+    except Exception as error:
+        for cell in cells:
+            if not cell.done.done():
+                cell.done.set_exception(error)
+                cell.done.exception()  # seen: an asker who has left will not look
 
 
 def _place(wave: list[_Job], idle: list[int], held: dict[int, tuple[int, ...]]) -> None:

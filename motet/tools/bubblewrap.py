@@ -22,10 +22,9 @@ from pathlib import Path
 
 from motet.errors import SandboxUnavailable
 from motet.tools.process import blob, interpreter, judge, python_arguments, run_process
-from motet.tools.sandbox import MAIN, Limits, Outcome, check_files
+from motet.tools.sandbox import MAIN, Limits, Outcome, check_files, to_bytes
 from motet.tools.seccomp import seccomp_filter
 
-LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 FOLDER = "/tmp/work"
 HELP = (
     "pip install 'motet[sandbox]' brings the program; the machine must allow user namespaces "
@@ -64,7 +63,7 @@ class Bubblewrap:
         *,
         files: Mapping[str, str | bytes] = {},
         stdin: str = "",
-        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        limits: Limits = Limits(),
     ) -> Outcome:
         """See `Sandbox.run`."""
         if limits.processes > 1 and os.getuid() == 0:
@@ -72,7 +71,7 @@ class Bubblewrap:
                 f"processes={limits.processes}: the kernel does not count the processes of root; "
                 "leave it at 1, or run Motet as an ordinary user"
             )
-        contents = {MAIN: code.encode(), **check_files(files, limits)}
+        contents = {MAIN: to_bytes(code), **check_files(files, limits)}
         with contextlib.ExitStack() as stack:
             filter_fd = blob(seccomp_filter(limits.processes), stack)
             status = stack.enter_context(_Status())
@@ -82,12 +81,12 @@ class Bubblewrap:
             for name, fd in fds.items():
                 argv += ["--file", str(fd), f"{FOLDER}/{name}"]
             argv += ["--seccomp", str(filter_fd), "--json-status-fd", str(status.write_fd)]
-            argv += ["--remount-ro", "/dev", "--remount-ro", "/", "/python/bin/python"]
+            argv += [*SEAL, "/python/bin/python"]
             argv += python_arguments(limits, count_processes=limits.processes > 1)
             ended = await run_process(
                 argv,
                 limits=limits,
-                stdin=blob(stdin.encode(), stack),
+                stdin=blob(to_bytes(stdin), stack),
                 kill=status.kill,
                 pass_fds=[filter_fd, status.write_fd, *fds.values()],
             )
@@ -105,6 +104,9 @@ WALLS = [
     *("--setenv", "HOME", FOLDER, "--setenv", "LANG", "C.UTF-8"),
     *("--proc", "/proc", "--dev", "/dev"),
 ]
+
+# Last of all. /proc as well: to the kernel, root in here is still the owner of the host's /proc/sys.
+SEAL = ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"]
 
 
 class _Status:
@@ -162,18 +164,28 @@ def _python_mounts() -> list[str]:
 
     Third-party packages are hidden: they may be anybody's, and the project may be one of them.
     """
-    words = []
-    for folder in LIBRARIES:
-        path = Path(folder)
-        if path.is_symlink():
-            words += ["--symlink", os.readlink(path), folder]  # noqa: PTH115 (kept as it is written)
-        elif path.is_dir():
-            words += ["--ro-bind", folder, folder]
-    words += ["--ro-bind", interpreter(), "/python/bin/python"]
-    for lib in sorted({"lib", sys.platlibdir}):
-        words += ["--ro-bind-try", f"{sys.base_prefix}/{lib}", f"/python/{lib}"]
-    standard = Path(sysconfig.get_path("stdlib", vars={"installed_base": "/python"}))
-    for packages in ("site-packages", "dist-packages"):
-        if (Path(sysconfig.get_path("stdlib")) / packages).is_dir():
-            words += ["--tmpfs", str(standard / packages), "--remount-ro", str(standard / packages)]
+    words = ["--ro-bind", interpreter(), "/python/bin/python"]
+    multiarch = sysconfig.get_config_var("MULTIARCH") or ""
+    multiarch = multiarch if Path("/usr/lib", multiarch).is_dir() else ""
+    for folder in map(Path, ("/lib", "/lib64", "/usr/lib", "/usr/lib64")):
+        if folder.is_symlink():
+            words += ["--symlink", str(folder.readlink()), str(folder)]
+        elif (folder / multiarch).is_dir():
+            words += _bind(folder / multiarch, folder / multiarch)
+            for loader in folder.glob("ld-*.so*"):
+                words += _bind(loader, loader)
+        elif folder.is_dir() and folder.name == "lib64":
+            words += _bind(folder, folder)
+    # What else lies in /usr/lib belongs to the system and not to Python.
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    library = Path(sys.platlibdir, version if sys.base_prefix == "/usr" else "")
+    host, inside = sys.base_prefix / library, "/python" / library
+    words += _bind(host, inside)
+    for packages in host.glob("*-packages" if host.name == version else f"{version}/*-packages"):
+        hidden = str(inside / packages.relative_to(host))
+        words += ["--tmpfs", hidden, "--remount-ro", hidden]
     return words
+
+
+def _bind(host: Path, inside: Path) -> list[str]:
+    return ["--ro-bind", str(host), str(inside)]

@@ -4,6 +4,7 @@ What a server says, its descriptions as well as its answers, is data from outsid
 """
 
 import ipaddress
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,8 @@ from motet.errors import BadInput, MissingExtra, ToolError
 from motet.types import ToolSpec
 
 if TYPE_CHECKING:
-    from mcp import Client
+    from mcp import Client, types
     from mcp.client import Transport
-    from mcp.types import CallToolResult
 
 MOST_PAGES = 100  # of a list of tools, so that a server cannot list for ever
 TIMEOUT = 30.0
@@ -26,9 +26,12 @@ TIMEOUT = 30.0
 class McpTool:
     """One tool of a server; it works as long as the connection is open."""
 
-    def __init__(self, client: "Client", spec: ToolSpec, timeout_s: float) -> None:
+    def __init__(self, client: "Client", tool: "types.Tool", timeout_s: float) -> None:
         self._client = client
-        self._spec = spec
+        self._remote_name = tool.name
+        # Servers may use characters in names that models' servers refuse.
+        name = re.sub(r"[^a-zA-Z0-9_-]", "_", tool.name)[:64]
+        self._spec = ToolSpec(name, tool.description or tool.name, tool.input_schema)
         self._timeout_s = timeout_s
 
     @property
@@ -42,7 +45,7 @@ class McpTool:
 
         try:
             result = await self._client.call_tool(
-                self._spec.name, arguments, read_timeout_seconds=self._timeout_s
+                self._remote_name, arguments, read_timeout_seconds=self._timeout_s
             )
         except MCPError as error:
             raise ToolError(f"{self._spec.name}: {error}; called with {arguments!r}") from error
@@ -91,12 +94,12 @@ async def mcp_tools(
         try:
             transport = await _transport(server, env, headers, allow_http, stack)
             client = await stack.enter_async_context(Client(transport, read_timeout_seconds=timeout_s))
-            specs = await _specs(client)
+            found = await _list(client)
         except (OSError, MCPError, httpx2.HTTPError, ExceptionGroup) as error:
             causes = "; ".join(str(cause) for cause in _leaves(error))
             raise ToolError(f"cannot talk to the MCP server {server!r}: {causes}") from error
         try:
-            yield [McpTool(client, spec, timeout_s) for spec in specs]
+            yield [McpTool(client, tool, timeout_s) for tool in found]
         except Exception as error:  # boundary: the task groups of mcp would wrap what the block raises
             failed = error
     if failed is not None:
@@ -153,21 +156,19 @@ def _loopback(host: str) -> bool:
         return False
 
 
-async def _specs(client: "Client") -> list[ToolSpec]:
-    specs: list[ToolSpec] = []
+async def _list(client: "Client") -> "list[types.Tool]":
+    found: list[types.Tool] = []
     cursor = None
     for _ in range(MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
-        specs += [
-            ToolSpec(tool.name, tool.description or tool.name, tool.input_schema) for tool in page.tools
-        ]
+        found += page.tools
         cursor = page.next_cursor
         if cursor is None:
             break
-    return specs
+    return found
 
 
-def _text(result: "CallToolResult") -> str:
+def _text(result: "types.CallToolResult") -> str:
     parts = []
     for part in result.content:
         match part.type:

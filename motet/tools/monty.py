@@ -5,6 +5,7 @@ network and no stdin; the only files it sees are those given, as copies in memor
 """
 
 import contextlib
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,8 +13,10 @@ from pathlib import Path
 import msgspec
 
 from motet.errors import BadInput, MissingExtra, SandboxUnavailable
-from motet.tools.process import blob, judge, kill_group, run_process, write_files
-from motet.tools.sandbox import MAIN, Limits, Outcome, check_files
+from motet.tools.process import blob, judge, kill_group, last_line, run_process, write_files
+from motet.tools.sandbox import MAIN, Limits, Outcome, check_files, to_bytes
+
+TIMING = re.compile(r"^[\d.]+[nμm]?s ❯ (?:error: )?", re.MULTILINE)
 
 
 class Monty:
@@ -43,12 +46,12 @@ class Monty:
         *,
         files: Mapping[str, str | bytes] = {},
         stdin: str = "",
-        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        limits: Limits = Limits(),
     ) -> Outcome:
         """See `Sandbox.run`; `stdin` must be empty."""
         if stdin:
             raise BadInput(f"monty has no stdin, got {stdin[:50]!r}; pass a file, or use another sandbox")
-        contents = {MAIN: code.encode(), **check_files(files, limits)}
+        contents = {MAIN: to_bytes(code), **check_files(files, limits)}
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="motet-"))
             write_files(Path(folder), contents)
@@ -59,6 +62,8 @@ class Monty:
                 argv, limits=limits, stdin=blob(b"", stack), kill=kill_group, env={}, cwd=folder
             )
         outcome = judge(ended, limits)
-        if outcome.reason == "error" and last_line(outcome.stderr).startswith("TimeoutError"):
-            return msgspec.structs.replace(outcome, reason="timeout")
-        return outcome
+        # The program ends with a report of its own: how long it took, and a value or the error.
+        said, *report = TIMING.split(outcome.stderr)
+        stderr = said + "".join(report) * (not outcome.ok)
+        late = outcome.reason == "error" and last_line(stderr).startswith("TimeoutError")
+        return msgspec.structs.replace(outcome, stderr=stderr, reason="timeout" if late else outcome.reason)

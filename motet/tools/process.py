@@ -17,14 +17,16 @@ from typing import cast
 
 from msgspec import Struct
 
-from motet.tools.sandbox import MAIN, Limits, Outcome, Reason, check_files
+from motet.tools.sandbox import MAIN, Limits, Outcome, Reason, check_files, to_bytes
 
 DRAIN_S = 1.0  # how long a stray process may hold the pipes once the program has ended
 CPU_CODES = (128 + signal.SIGXCPU, 128 + signal.SIGKILL)  # the kernel's warning, and what follows it
 
-# Runs inside, before the program: limits set here bind it and whatever it starts. The core file is 0.
+# Runs inside, before the program: limits set here bind it and whatever it starts. The alarm is for the
+# case that nobody is left to stop it, because Motet was killed.
 LAUNCH = """
-import os, resource, sys
+import os, resource, signal, sys
+signal.alarm(int(sys.argv.pop(1)))
 for name, value in zip(sys.argv[1:-1:2], sys.argv[2:-1:2]):
     limit = getattr(resource, name, None)
     if limit is not None:
@@ -45,7 +47,7 @@ def python_arguments(limits: Limits, *, count_processes: bool) -> list[str]:
     if count_processes:
         words["RLIMIT_NPROC"] = limits.processes + 1  # and the first process of the namespace
     flat = [str(word) for pair in words.items() for word in pair]
-    return ["-E", "-s", "-S", "-B", "-c", LAUNCH, *flat, MAIN]
+    return ["-E", "-s", "-S", "-B", "-c", LAUNCH, str(int(limits.wall_s) + 5), *flat, MAIN]
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -160,7 +162,7 @@ def judge(ended: Ended, limits: Limits) -> Outcome:
         reason = "done"
     elif ended.exit_code in CPU_CODES and ended.wall_s >= limits.cpu_s:
         reason = "timeout"
-    elif stderr.rstrip().rpartition("\n")[2].startswith("MemoryError"):
+    elif last_line(stderr).startswith("MemoryError"):
         reason = "memory"
     else:
         reason = "error"
@@ -173,6 +175,11 @@ def judge(ended: Ended, limits: Limits) -> Outcome:
         wall_s=ended.wall_s,
         truncated=reason == "output",
     )
+
+
+def last_line(text: str) -> str:
+    """Where Python names the exception that ended a program."""
+    return text.rstrip().rpartition("\n")[2]
 
 
 def blob(data: bytes, stack: contextlib.ExitStack) -> int:
@@ -203,17 +210,17 @@ class Subprocess:
         *,
         files: Mapping[str, str | bytes] = {},
         stdin: str = "",
-        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        limits: Limits = Limits(),
     ) -> Outcome:
         """See `Sandbox.run`."""
-        contents = check_files(files, limits)
+        contents = {MAIN: to_bytes(code), **check_files(files, limits)}
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="motet-"))
-            write_files(Path(folder), {MAIN: code.encode(), **contents})
+            write_files(Path(folder), contents)
             ended = await run_process(
                 [interpreter(), *python_arguments(limits, count_processes=False)],
                 limits=limits,
-                stdin=blob(stdin.encode(), stack),
+                stdin=blob(to_bytes(stdin), stack),
                 kill=kill_group,
                 env={"HOME": folder, "TMPDIR": folder, "LANG": "C.UTF-8", "PATH": os.defpath},
                 cwd=folder,

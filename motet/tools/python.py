@@ -14,7 +14,7 @@ ENDINGS = {
 def python_tool(
     sandbox: Sandbox | None = None,
     *,
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    limits: Limits = Limits(),
     characters: int = 8_000,
 ) -> FunctionTool:
     """Make a tool named `python` that runs a program and tells what it printed.

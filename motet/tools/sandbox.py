@@ -3,7 +3,7 @@
 | name | keeps out | needs |
 |---|---|---|
 | `bubblewrap` | network, host files, secrets, other processes | Linux with user namespaces |
-| `monty` | everything: a small Python of its own, few modules, no files | the package pydantic-monty |
+| `monty` | the same, by a small Python of its own with few modules | the package pydantic-monty |
 | `subprocess` | nothing but accidents: time, memory, output and leftovers are limited | any POSIX system |
 """
 
@@ -72,7 +72,7 @@ class Sandbox(Protocol):
         *,
         files: Mapping[str, str | bytes] = {},
         stdin: str = "",
-        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        limits: Limits = Limits(),
     ) -> Outcome:
         """Run `code` in a fresh folder that holds `files` (relative paths).
 
@@ -91,7 +91,7 @@ def check_files(files: Mapping[str, str | bytes], limits: Limits) -> dict[str, b
     Raises:
         BadInput: a path leaves the folder or hides the program, or they are too large together.
     """
-    contents = {name: data.encode() if isinstance(data, str) else data for name, data in files.items()}
+    contents = {name: to_bytes(data) for name, data in files.items()}
     for name in contents:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or str(path) in (".", MAIN) or "\0" in name:
@@ -100,6 +100,11 @@ def check_files(files: Mapping[str, str | bytes], limits: Limits) -> dict[str, b
     if size > limits.disk_mb << 20:
         raise BadInput(f"{len(contents)} files of {size} bytes do not fit into disk_mb={limits.disk_mb}")
     return contents
+
+
+def to_bytes(text: str | bytes) -> bytes:
+    """Text as UTF-8. Half a character, which models do write, is left for the program to stumble over."""
+    return text.encode(errors="surrogatepass") if isinstance(text, str) else text
 
 
 def _bubblewrap() -> Sandbox:

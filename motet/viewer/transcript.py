@@ -161,8 +161,9 @@ class _Page:
         pieces: list[Text | str] = [said]
         for label, text in sorted(known, key=lambda k: len(k[1]), reverse=True):
             pieces = [bit for piece in pieces for bit in _replace(piece, text, label)]
-        words = (p if isinstance(p, Text) else Text(_compact(p), "dim") for p in pieces)
-        return Text.assemble(*words)
+        if isinstance(pieces[0], str):
+            pieces[0] = pieces[0].lstrip()
+        return Text.assemble(*(p if isinstance(p, Text) else Text(_compact(p), "dim") for p in pieces if p))
 
     def _said(self, node: Node) -> Text:
         said = Text(clean(_words(node)))
@@ -179,8 +180,10 @@ class _Page:
 
     def _tool(self, tool: ToolUsed) -> RenderableType:
         head = Text.assemble(
-            (clean(tool.name), "bold yellow"), Text(clean(f" {tool.arguments}")), (f"  {seconds(tool.latency_s)}", "dim")
-        )  # fmt: skip
+            (clean(tool.name), "bold yellow"),
+            clean(f" {tool.arguments}"),
+            (f"  {seconds(tool.latency_s)}", "dim"),
+        )
         result = told(tool.failure) if tool.failure else clean(tool.result)
         style = "red" if tool.failure else ""
         return Group(self._folded(head, TOOL_LINES), self._folded(Text(f"→ {result}", style), TOOL_LINES))
@@ -193,7 +196,9 @@ class _Page:
         ended = self.tape.ended
         yield Text()
         if ended is None:
-            yield Rule(Text("not ended: it is still going on, or was killed", "yellow"), align="left", style="yellow")
+            yield Rule(
+                Text("not ended: it is still going on, or was killed", "yellow"), align="left", style="yellow"
+            )
         elif ended.answer is not None:
             title = Text("answer", "bold")
             if ended.parents:
@@ -208,8 +213,12 @@ class _Page:
             yield Rule(Text("no answer", "bold red"), align="left", style="red")
             yield Padding(Text(told(ended.failure), "red"), (0, 0, 0, 3))
         for score in self.tape.scores:
-            words = f"   {clean(score.scorer)} {score.value:g}" + (f" (call {score.call})" if score.call else "")
-            yield Text.assemble((words, "green" if score.value >= 0.5 else "red"), (f"  {clean(score.detail)}", "dim"))
+            words = f"   {clean(score.scorer)} {score.value:g}" + (
+                f" (call {score.call})" if score.call else ""
+            )
+            yield Text.assemble(
+                (words, "green" if score.value >= 0.5 else "red"), (f"  {clean(score.detail)}", "dim")
+            )
         yield Text()
         yield self._bill()
 

@@ -14,14 +14,17 @@ import msgspec
 
 from benchmarks.overhead.contestant import TASK, Speaker
 
-TABLES = """
+ON_DISK = """
+    PRAGMA page_size = 1024;
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = NORMAL;
+    PRAGMA wal_autocheckpoint = 16000;
+"""
+TABLES = """
     CREATE TABLE events (run TEXT NOT NULL, seq INTEGER NOT NULL, key TEXT, body BLOB NOT NULL,
                          PRIMARY KEY (run, seq)) WITHOUT ROWID;
     CREATE INDEX events_by_key ON events (key) WHERE key IS NOT NULL;
-    CREATE TABLE nodes (key TEXT PRIMARY KEY, parent TEXT NOT NULL, role TEXT NOT NULL, parts BLOB NOT NULL)
-        WITHOUT ROWID;
+    CREATE TABLE nodes (key TEXT PRIMARY KEY, parent TEXT NOT NULL, role TEXT NOT NULL, parts BLOB NOT NULL);
 """
 encode = msgspec.json.encode
 
@@ -36,7 +39,7 @@ class Contestant:
     def __init__(self, speaker: Speaker, folder: Path | None) -> None:
         self.speaker = speaker
         self.db = sqlite3.connect(folder / "loop.db" if folder else ":memory:", isolation_level=None)
-        self.db.executescript(TABLES)
+        self.db.executescript(ON_DISK + TABLES if folder else TABLES)
         self.runs = itertools.count()
         self.pending_events: list[tuple[str, int, str | None, bytes]] = []
         self.pending_nodes: list[tuple[str, str, str, bytes]] = []
@@ -57,6 +60,8 @@ class Contestant:
             asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
+        if not self.pending_events:
+            return
         self.db.execute("BEGIN IMMEDIATE")
         self.db.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", self.pending_events)
         self.db.executemany("INSERT OR IGNORE INTO nodes VALUES (?, ?, ?, ?)", self.pending_nodes)
@@ -72,29 +77,27 @@ class Contestant:
             self.pending_nodes.append((key, parent, role, encode(parts)))
         return key
 
+    async def model(self, history: list[tuple[str, str]]) -> str:
+        return await self.speaker.say()
+
     async def call(self, voice: str, history: list[tuple[str, str]], prompt: str, parents: list[str]) -> Any:
         request = key_of("speaker", prompt, {}, 0)
         index = self.drawn[request]
         self.drawn[request] += 1
         number, at, begun = str(next(self.calls)), time.time(), time.perf_counter()
-        text = await self.speaker.say()
+        text = await self.model(history)
         latency = time.perf_counter() - begun
         node, key = self.node(prompt, "assistant", text), f"{request}/{index}"
         usage = {"input_tokens": 8, "output_tokens": 8, "calls": 1}
-        self.event(
-            key,
-            {
-                "type": "call", "id": number, "key": key, "voice": voice, "model": "speaker", "prompt": prompt,
-                "at": at, "node": node, "parents": parents, "answered_by": "speaker", "usage": usage, "cost": 0.0,
-                "latency_s": latency,
-            },
-        )  # fmt: skip
+        event = {"type": "call", "id": number, "key": key, "voice": voice, "model": "speaker", "at": at}
+        event |= {"prompt": prompt, "node": node, "parents": parents, "answered_by": "speaker", "cost": 0.0}
+        event |= {"usage": usage, "sampling": {}, "latency_s": latency}
+        self.event(key, event)
         return number, node, text
 
     def end(self, answer: str) -> None:
         self.event(None, {"type": "ended", "at": time.time(), "answer": answer})
         self.flush()
-    # agents of a loop are only names
 
     def agents(self, n: int) -> list[str]:
         return [f"voices_{i}" for i in range(1, n + 1)]

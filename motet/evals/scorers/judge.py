@@ -6,7 +6,7 @@ when the orders disagree it is a tie. Cost: 2 calls per judgement.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -65,6 +65,7 @@ AGREES = {
 Winner = Literal["a", "b", "tie"]
 
 
+@runtime_checkable
 class Asker(Protocol):
     """A voice: an agent, or anything else that replies with data."""
 
@@ -128,10 +129,10 @@ class Judge:
         return winners[said]
 
     async def _data(self, prompt: str, schema: dict[str, Any], key: str, allowed: tuple[Any, ...]) -> Any:
-        if callable(self.ask):
-            data = await self.ask(prompt, schema)
-        else:
+        if isinstance(self.ask, Asker):
             data = (await self.ask.ask(prompt, schema=schema)).data
+        else:
+            data = await self.ask(prompt, schema)
         value = data.get(key) if isinstance(data, dict) else None
         if value not in allowed:
             raise SchemaMismatch(f"the judge said {data!r}; expected {key!r} to be one of {allowed}")

@@ -93,7 +93,7 @@ assert word_lengths("") == {}
 
 
 def fizz(n: int) -> str:
-    """Return "fizz" for a multiple of 3, "buzz" for one of 5, both for both, else the number.""""
+    """Return "fizz" for multiples of 3, "buzz" for those of 5, "fizzbuzz" for both, else n as text."""
     return "fizz" * (n % 3 == 0) + "buzz" * (n % 5 == 0) or str(n)
 
 assert fizz(9) == "fizz"

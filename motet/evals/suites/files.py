@@ -52,7 +52,7 @@ def read_rows(source: str, rows: Iterable[Row]) -> tuple[Task, ...]:
             raise BadInput(f"{source}, {where}, {error}") from error
         if task.id in seen:
             raise BadInput(
-                f"{source}, {where}, field 'id': {task.id!r} came before, on {seen[task.id]}; ids must be unique"
+                f"{source}, {where}, field 'id': {task.id!r} stands on {seen[task.id]} too; ids are unique"
             )
         seen[task.id] = where
         if task.kind == "text" and not row.get("kind"):

@@ -13,10 +13,10 @@ from motet.agent import Voice
 from motet.answers import instruction
 from motet.errors import ModelError
 from motet.methods.common import at_least, one_of
+from motet.methods.single.chain_of_thought import STEPS
 from motet.team import team
 from motet.types import Linked, Reply, Task, fill
 
-STEPS = "Let's think step by step, then give the answer."
 JUDGE = """\
 Question:
 {task}

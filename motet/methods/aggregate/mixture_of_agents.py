@@ -2,7 +2,7 @@
 
 Paper: Wang et al. 2024, arXiv:2406.04692.
 Idea: a model writes better when it sees what others wrote, even others that are weaker.
-Calls: n * (l - 1) + 1: the last of the l layers is the aggregator alone.
+Calls: n * (layers - 1) + 1: the last of the layers is the aggregator alone.
 Deviates: the paper's system prompt stands in the user message, in our words.
 Failure: a proposer that fails is missing from its layer; when a whole layer or the aggregator fails, the run
 fails.
@@ -35,14 +35,14 @@ async def mixture_of_agents(
     aggregator: Voice,
     *,
     n: int = 3,
-    l: int = 3,
-    temperature: float = 0.7,  # noqa: E741
+    layers: int = 3,
+    temperature: float = 0.7,
 ) -> Reply:
     """Let `n` proposers answer in layers, each layer reading the last, and an aggregator conclude."""
-    at_least(2, l=l)
+    at_least(2, layers=layers)
     crowd, form = seats(proposers, n), instruction(task)
     replies = await ask_all(crowd, task, form, temperature=temperature)
-    for _ in range(l - 2):
+    for _ in range(layers - 2):
         prompt = fill(AGGREGATE, task=task, replies=replies, form=form)
         replies = await ask_all(crowd, prompt, temperature=temperature)
     return await aggregator.ask(fill(AGGREGATE, task=task, replies=replies, form=form))

@@ -11,10 +11,9 @@ from motet.agent import Voice
 from motet.answers import instruction
 from motet.combine import majority
 from motet.methods.common import at_least
+from motet.methods.single.chain_of_thought import STEPS
 from motet.team import team
 from motet.types import Linked, Task
-
-STEPS = "Let's think step by step, then give the answer."
 
 
 @team

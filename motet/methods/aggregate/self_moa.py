@@ -4,7 +4,7 @@ Paper: Li et al. 2025, arXiv:2502.00674 (catalogue 120).
 Idea: what a mixture gains from diversity it loses to its weaker members; many samples of the best model
 bring diversity without the loss.
 Calls: n + 1.
-Deviates: nothing is known to.
+Deviates: the prompt is in our words.
 Failure: the samples are one request; when it or the aggregator fails, the run fails.
 """
 

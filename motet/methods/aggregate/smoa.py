@@ -3,13 +3,16 @@
 Paper: Li et al. 2024, arXiv:2411.03284 (catalogue 121).
 Idea: between layers a judge keeps only the best k answers, a moderator ends the layers once they agree, and
 each proposer plays another role, so that prompts grow with k and not with n.
-Calls: at most (n + 2) * (l - 1): n proposers and a judge in each of l - 1 layers, a moderator between two
-layers, one aggregator. The judge is not asked when there is nothing to leave out (n ≤ k).
+Calls: at most (n + 2) * (layers - 1): in each layer but the last n proposers and a judge, a moderator between
+two layers, one aggregator. The judge is not asked when there is nothing to leave out (n ≤ k).
 Deviates: roles come from a fixed list (ROLES, one a line, going round), where the paper has a model write
 them for the task at hand.
 Failure: a proposer that fails is missing from its layer; when a whole layer or the aggregator fails, the run
 fails. When the judge fails, the first k answers are kept; when the moderator fails, the layers go on.
 """
+
+from collections.abc import Sequence
+from itertools import cycle, islice
 
 from msgspec import Struct
 
@@ -29,7 +32,8 @@ You are a practitioner: work a concrete instance through, and check the result a
 You are a teacher: explain the principle behind the question first, then apply it.
 You are an inventor: try a way to the answer that others would not think of.
 You are an examiner: estimate what the answer must look like, then verify it."""
-PROPOSE = "{role}\n\nQuestion:\n{task}\n{form}"
+ROLE = "{role}\n\n{prompt}"
+QUESTION = "Question:\n{task}\n{form}"
 JUDGE = """\
 Question:
 {task}
@@ -59,24 +63,34 @@ class Decision(Struct):
 
 
 @team
-async def smoa(
-    task: Task, proposers: Voices, judge: Voice, moderator: Voice, aggregator: Voice, *,
-    n: int = 4, k: int = 2, l: int = 3,  # noqa: E741
-) -> Reply:  # fmt: skip
+async def smoa(  # noqa: PLR0913 (five voices are the method)
+    task: Task,
+    proposers: Voices,
+    judge: Voice,
+    moderator: Voice,
+    aggregator: Voice,
+    *,
+    n: int = 4,
+    k: int = 2,
+    layers: int = 3,
+) -> Reply:
     """Let proposers in roles answer in layers; a judge keeps the best `k`, a moderator may stop early."""
     at_least(1, k=k)
-    at_least(2, l=l)
+    at_least(2, layers=layers)
     crowd, form = seats(proposers, n), instruction(task)
-    roles = ROLES.splitlines()
-    asked = [fill(PROPOSE, role=roles[i % len(roles)], task=task, form=form) for i in range(n)]
-    for layer in range(1, l):
-        replies = answered(await ask_each(crowd, asked))
+    roles = list(islice(cycle(ROLES.splitlines()), n))
+    prompt = fill(QUESTION, task=task, form=form)
+    for layer in range(1, layers):
+        replies = await _propose(crowd, roles, prompt)
         kept = await keep_best(judge, fill(JUDGE, task=task, form=form, replies=replies, k=k), replies, k)
-        synthesis = fill(AGGREGATE, task=task, replies=kept, form=form)
-        if layer == l - 1 or await _settled(moderator, fill(MODERATE, task=task, replies=kept)):
+        prompt = fill(AGGREGATE, task=task, replies=kept, form=form)
+        if layer < layers - 1 and await _settled(moderator, fill(MODERATE, task=task, replies=kept)):
             break
-        asked = [Linked(f"{roles[i % len(roles)]}\n\n{synthesis}", synthesis.links) for i in range(n)]
-    return await aggregator.ask(synthesis)
+    return await aggregator.ask(prompt)
+
+
+async def _propose(crowd: Sequence[Voice], roles: Sequence[str], prompt: Linked) -> list[Reply]:
+    return answered(await ask_each(crowd, [fill(ROLE, role=role, prompt=prompt) for role in roles]))
 
 
 async def _settled(moderator: Voice, prompt: Linked) -> bool:

@@ -10,13 +10,15 @@ Failure: when the first program fails, the run fails. When a repair fails, the l
 test designer fails, the program is only run. Without the sandbox the run fails before anything is asked.
 """
 
+from math import ceil
+
 from motet.agent import Voice
 from motet.answers import extract, instruction
 from motet.combine import answered, ask_each
 from motet.errors import ModelError
 from motet.methods.common import at_least
 from motet.team import team
-from motet.tools.sandbox import Outcome
+from motet.tools.sandbox import Limits, Outcome
 from motet.tools.sandbox import sandbox as open_sandbox
 from motet.types import Linked, Reply, Task, fill
 
@@ -44,25 +46,31 @@ KEPT = 2_000  # characters of error output: a traceback, not a flood
 
 @team
 async def agent_coder(
-    task: Task, programmer: Voice, tester: Voice, *, r: int = 5, sandbox: str = "bubblewrap"
+    task: Task,
+    programmer: Voice,
+    tester: Voice,
+    *,
+    r: int = 5,
+    sandbox: str = "bubblewrap",
+    seconds: float = 10.0,
 ) -> Reply:
     """Write a program and, blind to it, its tests; mend the program by what they say, `r` times at most.
 
-    `sandbox` is the name of one of `motet.tools.sandbox`.
+    `sandbox` names one of `motet.tools.sandbox`; a run of program and tests may take `seconds`.
     """
     at_least(0, r=r)
     box, form = open_sandbox(sandbox), instruction(CODE)
+    limits = Limits(wall_s=seconds, cpu_s=ceil(seconds))
     prompts = [fill(PROGRAM, task=task, form=form), fill(TESTS, task=task)]
     first, designed = await ask_each([programmer, tester], prompts)
     (draft,) = answered([first])
     tests = extract(CODE, designed.text) or "" if isinstance(designed, Reply) else ""
-    blame = (designed,) if isinstance(designed, Reply) else ()
     for _ in range(r):
         program = extract(CODE, draft.text)
-        outcome = await box.run(f"{program}\n\n{tests}\n") if program else None
+        outcome = await box.run(f"{program}\n\n{tests}\n", limits=limits) if program else None
         if outcome and outcome.ok:
             break
-        report = Linked(_report(outcome), blame)
+        report = Linked(_report(outcome), (designed,) if isinstance(designed, Reply) else ())
         try:
             draft = await programmer.ask(fill(REPAIR, task=task, draft=draft, report=report, form=form))
         except ModelError:

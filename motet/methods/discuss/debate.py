@@ -12,7 +12,7 @@ has answered by the end, the run fails.
 
 from motet.answers import instruction
 from motet.combine import answered, ask_each, leave_one_out, majority, tally
-from motet.methods.common import at_least, seats
+from motet.methods.common import at_least, seats, share
 from motet.team import Voices, team
 from motet.types import Linked, Reply, Task, fill
 
@@ -41,8 +41,9 @@ async def debate(
     `consensus` is the share of the debaters (0 to 1) that must agree to end the debate sooner.
     """
     at_least(0, r=r)
+    share(consensus=consensus)
     agents, form = seats(debaters, n), instruction(task)
-    said = await ask_each(agents, [fill("{task}\n\n{form}", task=task, form=form)] * n)
+    said = await ask_each(agents, [(task, form)] * n)
     for _ in range(r):
         standing = [s for s in said if isinstance(s, Reply)]
         if consensus is not None and tally(task, standing, of=n).share() >= consensus:

@@ -8,9 +8,9 @@ more than two thirds agree. Ratings, read backwards from the answer, say how muc
 Calls: at most n * ceil(T / 2) + min(1, T - 1) + k * floor(T / 2).
 Deviates: the roles of the agents are the instructions of whom you cast. All of a round are asked at once,
 where the paper may stop in the middle of a round.
-Failure: an agent that fails is missing from its round and still counts among those who must agree; when a
-whole round fails, the run fails. When the ranker fails, the first k are kept. Ratings that cannot be read
-count as equal.
+Failure: an agent that fails is missing from its round and still counts among those who must agree; in the
+middle round it is left out for good. When a whole round fails, the run fails. When the ranker fails, the
+first k are kept. Ratings that cannot be read count as equal.
 """
 
 import re
@@ -35,8 +35,8 @@ Answers of the last round:
 
 {replies}
 
-Check them. First rate each of these answers from 1 (useless) to 5 (decisive), in their order, in one line that
-begins with 'Ratings:'. Then reason and give your own answer. {form}"""
+Check them. First rate each of these answers from 1 (useless) to 5 (decisive), in their order, in one line
+that begins with 'Ratings:'. Then reason and give your own answer. {form}"""
 RANK = """\
 Question:
 {task}
@@ -50,7 +50,7 @@ _RATINGS = re.compile(r"(?im)^\W*ratings\W*?:(.*)$")
 
 
 @team
-async def dylan(task: Task, agents: Voices, ranker: Voice, *, n: int = 4, T: int = 3, k: int = 2) -> Linked:  # noqa: N803
+async def dylan(task: Task, agents: Voices, ranker: Voice, *, n: int = 4, T: int = 3, k: int = 2) -> Linked:
     """Let agents talk for `T` rounds; a ranker keeps `k` of them half-way, agreement ends the talk."""
     at_least(1, T=T, k=k)
     active, form = seats(agents, n), instruction(task)
@@ -81,23 +81,25 @@ def importance_scores(tape: Tape) -> list[dict[str, float]]:
     shares = {call_id: 1 / len(winners) for call_id in winners}
     rounds: list[dict[str, float]] = []
     while shares:
-        rounds.append({calls[call_id].voice: share for call_id, share in shares.items()})
+        agents: dict[str, float] = defaultdict(float)
         before: dict[str, float] = defaultdict(float)
         for call_id, share in shares.items():
+            agents[calls[call_id].voice] += share
             read = calls[call_id].parents
             ratings = _ratings(tape.path(calls[call_id].node)[-1].text, len(read))
             for parent, rating in zip(read, ratings, strict=True):
                 before[parent] += share * rating / sum(ratings)
+        rounds.append(dict(agents))
         shares = before
     return rounds[::-1]
 
 
 def best_agents(runs: Iterable[Run], k: int) -> list[str]:
-    """The names of the `k` agents of highest Agent Importance Score, summed over rounds and runs, best first."""
+    """The names of the `k` agents of highest Agent Importance Score over all rounds and runs, best first."""
     total: Counter[str] = Counter()
     for run in runs:
         for shares in importance_scores(run.tape):
-            total.update(shares)  # type: ignore[arg-type]
+            total.update(shares)
     return [name for name, _ in total.most_common(k)]
 
 
@@ -105,4 +107,4 @@ def _ratings(text: str, n: int) -> list[int]:
     """The ratings in a reply, or equal ones when it does not hold one for each of the `n` it read."""
     lines = _RATINGS.findall(text)
     ratings = [int(number) for number in re.findall(r"\d+", lines[-1])] if lines else []
-    return ratings if len(ratings) == n and sum(ratings) else [1] * n
+    return ratings if len(ratings) == n and any(ratings) else [1] * n

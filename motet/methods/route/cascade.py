@@ -14,11 +14,10 @@ from motet.agent import Voice
 from motet.answers import instruction
 from motet.combine import majority, tally
 from motet.errors import ModelError
-from motet.methods.common import at_least
+from motet.methods.common import at_least, share
+from motet.methods.single.chain_of_thought import STEPS
 from motet.team import team
 from motet.types import Linked, Reply, Task
-
-STEPS = "Let's think step by step, then give the answer."
 
 
 @team
@@ -27,6 +26,7 @@ async def cascade(
 ) -> Linked | Reply:
     """Sample a weak voice `k` times; ask the strong one if fewer than `threshold` (0 to 1) agree."""
     at_least(1, k=k)
+    share(threshold=threshold)
     form = instruction(task)
     try:
         samples = await weak.ask_many(task, STEPS, form, n=k, temperature=temperature)

@@ -46,8 +46,9 @@ class Method:
         Raises:
             UnknownName: it has no such knob.
 
-        >>> method("self_consistency").most_calls(n=7)
-        7
+        >>> from motet.methods import method
+        >>> method("debate").most_calls(n=3, r=1)
+        6
         """
         values = self.team.configured(**knobs).knobs
         formula = self.calls.removeprefix(AT_MOST)

@@ -1,0 +1,139 @@
+"""What the words of the command line mean: teams, voices, knobs, budgets."""
+
+import inspect
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_type_hints
+
+import msgspec
+
+from motet.agent import Agent
+from motet.budget import Budget
+from motet.errors import BadInput, UnknownName
+from motet.team import Team
+
+
+def find_team(name: str) -> Team[...]:
+    """The method of this name, or the team NAME of `FILE.py:NAME` (`FILE.py` will do when it holds one team).
+
+    Raises:
+        UnknownName: there is no such method or team. BadInput: the file cannot be loaded.
+    """
+    if name.endswith(".py"):
+        path, attribute = name, ""
+    else:
+        path, _, attribute = name.rpartition(":")
+    if path.endswith(".py"):
+        return _team_in(_load(Path(path)), path, attribute)
+    from motet.methods import METHODS
+
+    if name not in METHODS:
+        raise UnknownName("method", name, METHODS)
+    return METHODS[name].team
+
+
+def _load(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise BadInput(f"there is no file {str(path)!r}; a team of your own is written FILE.py:NAME")
+    module_name = f"motet_file_{path.stem}"
+    spec = spec_from_file_location(module_name, path)
+    assert spec and spec.loader, f"{path} ends in .py"
+    module = module_from_spec(spec)
+    sys.modules[module_name] = module
+    sys.path.insert(
+        0, str(path.parent.absolute())
+    )  # its neighbours can be imported, as with `python FILE.py`
+    try:
+        spec.loader.exec_module(module)
+    except (SyntaxError, ImportError) as error:
+        raise BadInput(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(str(path.parent.absolute()))
+    return module
+
+
+def _team_in(module: ModuleType, path: str, attribute: str) -> Team[...]:
+    teams = {name: value for name, value in vars(module).items() if isinstance(value, Team)}
+    if not attribute and len(teams) == 1:
+        return next(iter(teams.values()))
+    if not attribute:
+        raise BadInput(f"{path} holds {', '.join(teams) or 'no team'}; say which: {path}:NAME")
+    if attribute not in teams:
+        raise UnknownName(f"team in {path}", attribute, teams)
+    return teams[attribute]
+
+
+def cast(team: Team[...], model: str | None, voices: Sequence[str], system: str = "") -> Team[...]:
+    """The team with everybody cast.
+
+    Args:
+        model: who sings each voice that is not cast; `local` when left out.
+        voices: `NAME=MODEL`; a name given several times makes a group.
+        system: instructions of those that are cast here.
+
+    Raises:
+        BadInput: a pair is not NAME=MODEL, or a model's name is wrong. UnknownName: no such voice.
+    """
+    groups: dict[str, list[Agent]] = defaultdict(list)
+    for given in voices:
+        name, value = pair("voice", given, "NAME=MODEL")
+        groups[name].append(Agent(value, system))
+    team = team.cast(**{name: group[0] if len(group) == 1 else group for name, group in groups.items()})
+    if all(voice in team.parts for voice in team.voices):
+        return team
+    return team.cast(Agent(model or "local", system))
+
+
+def pair(option: str, given: str, form: str) -> tuple[str, str]:
+    """The two sides of `NAME=VALUE`."""
+    name, equals, value = given.partition("=")
+    if not (name and equals and value):
+        raise BadInput(f"--{option} is {given!r}; expected {form}")
+    return name.strip(), value
+
+
+def configure(team: Team[...], settings: Sequence[str]) -> Team[...]:
+    """The team with knobs set from `K=V`, each read by the knob's type.
+
+    Raises:
+        UnknownName: no such knob. BadInput: the value is not of its type.
+    """
+    knobs = dict(pair("set", given, "KNOB=VALUE") for given in settings)
+    team.configured(**knobs)  # all names are right before any value is looked at
+    return team.configured(**{name: _read(team, name, value) for name, value in knobs.items()})
+
+
+def _read(team: Team[...], knob: str, value: str) -> Any:
+    default = inspect.signature(team.function).parameters[knob].default
+    wanted = get_type_hints(team.function).get(knob) or (Any if default is None else type(default))
+    try:
+        return msgspec.convert(value, wanted, strict=False)
+    except msgspec.ValidationError as error:
+        problem = error
+    try:
+        return msgspec.convert(msgspec.json.decode(value), wanted, strict=False)
+    except msgspec.DecodeError:
+        pass
+    raise BadInput(f"{knob} of {team.name} is {value!r}, its default is {default!r}: {problem}") from problem
+
+
+def read_budget(given: str) -> Budget:
+    """A budget from `tokens=2000,calls=10`.
+
+    Raises:
+        UnknownName: there is no such limit. BadInput: the value is no number, or less than 0.
+    """
+    limits = dict(
+        pair("budget", part, "tokens=N,calls=N,money=DOLLARS,seconds=N") for part in given.split(",")
+    )
+    for name in limits:
+        if name not in Budget.__struct_fields__:
+            raise UnknownName("limit of a budget", name, Budget.__struct_fields__)
+    try:
+        return msgspec.convert({k: v.replace("_", "") for k, v in limits.items()}, Budget, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"--budget is {given!r}: {error}") from error

@@ -1,0 +1,121 @@
+"""Critic-free credit of one outcome to all steps: GRPO and its near relatives."""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable
+from math import isnan, nan
+
+from motet.credit.compare import Baseline, Epsilon, Scale, by_step, by_trajectory
+from motet.credit.keys import KEYS, StepKey, TrajectoryKey
+from motet.credit.returns import Time, over
+from motet.credit.rewards import SOURCES, Source, overlong
+from motet.credit.types import Batch, Credit, result, spread
+
+
+def compose(
+    batch: Batch,
+    *,
+    key: StepKey = "task",
+    source: Source = "outcome",
+    time: Time = "outcome",
+    baseline: Baseline = "mean",
+    scale: Scale = "none",
+    gamma: float = 1.0,
+    lam: float = 1.0,
+    eps: Epsilon = "verl",
+) -> Credit:
+    """Any point of the product of axes."""
+    rewards = [SOURCES[source](t) for t in batch.trajectories]
+    scores = over(batch, rewards, time, gamma, lam)
+    if time == "outcome" and key not in ("turn", "state"):
+        whole = [t.outcome for t in batch.trajectories]
+        values = whole if source == "outcome" else [row[0] if row else nan for row in scores]
+        found, counts = by_trajectory(batch, values, key, baseline=baseline, scale=scale, eps=eps)
+    else:
+        found, counts = by_step(batch, scores, key, baseline=baseline, scale=scale, eps=eps)
+    return result(found, counts)
+
+
+def grpo(batch: Batch, *, key: TrajectoryKey = "task", scale: Scale = "std", eps: Epsilon = "verl") -> Credit:
+    """The outcome, standardised within its group."""
+    return compose(batch, key=key, scale=scale, eps=eps)
+
+
+def dr_grpo(batch: Batch, *, key: TrajectoryKey = "task") -> Credit:
+    """The outcome less its group's mean, not divided by the group's spread."""
+    return compose(batch, key=key)
+
+
+def rloo(batch: Batch, *, key: TrajectoryKey = "task") -> Credit:
+    """The outcome less the mean of the group's others."""
+    return compose(batch, key=key, baseline="loo")
+
+
+def dr_mas(batch: Batch, *, scale: Scale = "std", eps: Epsilon = "verl") -> Credit:
+    """GRPO with statistics of each voice's own."""
+    return compose(batch, key="task_voice", scale=scale, eps=eps)
+
+
+def reinforce_pp(batch: Batch, *, eps: Epsilon = 1e-8) -> Credit:
+    """The outcome standardised over the whole batch."""
+    return compose(batch, key="all", scale="std", eps=eps)
+
+
+def dapo(
+    batch: Batch,
+    *,
+    key: TrajectoryKey = "task",
+    eps: Epsilon = "verl",
+    longest: int = 20480,
+    cache: int = 4096,
+    factor: float = 1.0,
+    keep: bool = False,
+) -> Credit:
+    """GRPO that drops groups in which all have the same outcome, and softly penalises what is overlong."""
+    groups: defaultdict[Hashable, set[float]] = defaultdict(set)
+    for t in batch.trajectories:
+        if not isnan(t.outcome):
+            groups[KEYS[key](t, 0)].add(t.outcome)
+    flat = {name for name, outcomes in groups.items() if len(outcomes) == 1 and not keep}
+    penalties = [overlong(t.tokens, longest, cache, factor) for t in batch.trajectories]
+    scores = [
+        nan if KEYS[key](t, 0) in flat else t.outcome + p
+        for t, p in zip(batch.trajectories, penalties, strict=True)
+    ]
+    found, counts = by_trajectory(batch, scores, key, scale="std", eps=eps)
+    filtered = sum(KEYS[key](t, 0) in flat and not isnan(t.outcome) for t in batch.trajectories)
+    more = Counter(
+        filtered_groups=len(flat), filtered=filtered, unscored=-filtered, overlong=sum(p < 0 for p in penalties)
+    )
+    counts.update(more)
+    return result(found, counts)
+
+
+def aepo(
+    batch: Batch,
+    *,
+    alpha: float = 0.3,
+    key: TrajectoryKey = "task",
+    scale: Scale = "std",
+    eps: Epsilon = "verl",
+) -> Credit:
+    """GRPO's advantage, larger where the policy was unsure: A·(1 + α·z(H)) over the batch's steps."""
+    parent = grpo(batch, key=key, scale=scale, eps=eps)
+    if not alpha:
+        return parent
+    entropies = [[nan if s.entropy is None else s.entropy for s in t.steps] for t in batch.trajectories]
+    unsure, counts = by_step(batch, entropies, "all", scale="std", eps=eps)
+    found = [
+        [nan if a is None else a * (1 + alpha * (0.0 if isnan(z) else z)) for a, z in zip(row, zs, strict=True)]
+        for row, zs in zip(parent.advantages, unsure, strict=True)
+    ]
+    return result(found, {**parent.counts, "without_entropy": counts["unscored"]})
+
+
+def malt_labels(values: list[list[float]], threshold: float, soft: bool) -> list[list[float]]:
+    """+1 above the threshold and −1 otherwise, or the distance from it."""
+    return [
+        [x - threshold if soft or isnan(x) else 1.0 if x > threshold else -1.0 for x in row] for row in values
+    ]
+
+
+__all__ = ["aepo", "compose", "dapo", "dr_grpo", "dr_mas", "grpo", "malt_labels", "reinforce_pp", "rloo", "spread"]
