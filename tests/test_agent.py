@@ -100,7 +100,7 @@ def test_tools_run_until_the_model_answers() -> None:
     [
         (use("ad", a=1), "did you mean add"),
         (use("add", a="one", b=2), "int"),
-        (Line(tool_calls=[{"name": "add", "arguments": "{broken"}]), "not JSON"),
+        (Line(tool_calls=[{"name": "add", "arguments": "{broken"}]), "JSON object"),
         (use("crash"), "boom"),
     ],
 )

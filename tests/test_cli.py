@@ -45,7 +45,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "mine.py").write_text(TEAM)
     (tmp_path / "fails.jsonl").write_text('{"match": ".", "error": "timeout"}\n')
     (tmp_path / "slow.jsonl").write_text(
-        '{"reply": "one"}\n{"match": ".", "reply": "two", "latency_s": 30}\n'
+        '{"reply": "one"}\n{"agent": "critics_1", "latency_s": 30}\n'
     )
     return tmp_path
 

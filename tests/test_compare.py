@@ -1,7 +1,7 @@
 """Comparing at equal budgets: who is held against what, what is concluded, what stays in the denominator."""
 
 import json
-from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -78,7 +78,10 @@ def test_a_team_that_knows_more_earns_its_tokens() -> None:
 @pytest.mark.parametrize("currency", ["tokens", "calls", "money"])
 def test_the_matched_baseline_spends_what_the_method_spends(currency: str) -> None:
     found = compare([debate, polish], 8, "sim:skill=0.6,cost=3", budget=currency)
-    spent: Callable[[Row], float | None] = lambda r: {"tokens": r.tokens, "calls": r.calls, "money": r.cost}[currency]
+
+    def spent(r: Row) -> float | None:
+        return {"tokens": r.tokens, "calls": r.calls, "money": r.cost}[currency]
+
     for method in found.rows[:2]:
         assert method.matched
         assert spent(row(found, method.matched)) == pytest.approx(spent(method), rel=0.2)
@@ -111,7 +114,9 @@ def test_methods_of_equal_cost_share_a_baseline_and_their_replies() -> None:
     assert [r.method for r in found.rows] == [
         "polish(rounds=1)", "polish", "direct", "self_consistency(n=2)", "self_consistency(n=3)"
     ]  # fmt: skip
-    assert len(model.asked) == 2 * (1 + 3 + 1)  # direct; the longer polish holds the shorter; one request for all votes
+    assert len(model.asked) == 2 * (
+        1 + 3 + 1
+    )  # direct; the longer polish holds the shorter; one request for all votes
 
 
 def test_equal_names_are_told_apart() -> None:
@@ -183,7 +188,11 @@ def test_every_seed_is_a_run_and_every_item_one_mark() -> None:
     found = compare([direct], 10, seeds=3, seed=5)
     only = found.rows[0]
     assert only.runs == 30 and only.method == "direct"
-    assert {found.store.load(o.run).started.seed for i in found.items for o in i.outcomes["direct"]} == {5, 6, 7}
+    assert {found.store.load(o.run).started.seed for i in found.items for o in i.outcomes["direct"]} == {
+        5,
+        6,
+        7,
+    }
     assert found.items[0].value("direct") in (0, 1 / 3, 2 / 3, 1)
 
 
@@ -191,7 +200,11 @@ def test_marks_lie_on_the_tape_once_a_scorer() -> None:
     store, suite = Store.memory(), sums(3)
     for mark in ("numeric", "numeric", "exact"):
         found = motet.compare(
-            [direct], Suite("sums", suite.tasks, scorer(mark)), model="sim:skill=1", store=store, baselines=False
+            [direct],
+            Suite("sums", suite.tasks, scorer(mark)),
+            model="sim:skill=1",
+            store=store,
+            baselines=False,
         )
     runs = store.runs()
     assert sorted(run.scores[0].scorer for run in runs) == ["exact"] * 3 + ["numeric"] * 3
@@ -265,7 +278,7 @@ def test_levels_are_merged_only_when_near(votes: dict[str, int]) -> None:
     assert merged.keys() == votes.keys()
     assert all(0 <= votes[name] - level <= CLOSE * level for name, level in merged.items())
     levels = sorted(set(merged.values()))
-    assert all(b > a * (1 + CLOSE) for a, b in zip(levels, levels[1:], strict=False))
+    assert all(b > a * (1 + CLOSE) for a, b in pairwise(levels))
 
 
 def test_a_scripted_failure_is_not_retried() -> None:

@@ -1,4 +1,4 @@
-"""A comparison that is killed goes on where it was: no answer is paid for twice, and the table is the same."""
+"""A comparison that is killed goes on where it was, pays for no answer twice and ends with the same table."""
 
 import asyncio
 import hashlib
@@ -59,7 +59,9 @@ def answer(request: Request) -> Answer:
     """Right in two of three cases, by the hash of what is asked; one prompt in seven is refused."""
     luck = hashlib.sha256(request.prompt.encode()).digest()
     numbers = [int(word) for word in request.prompt.split("What is ")[1].split("?")[0].split(" + ")]
-    texts = [f"Answer: {sum(numbers) + (luck[i % 32] % 3 == 0)}" for i in range(int(request.body.get("n") or 1))]
+    texts = [
+        f"Answer: {sum(numbers) + (luck[i % 32] % 3 == 0)}" for i in range(int(request.body.get("n") or 1))
+    ]
     return say("no", status=400) if luck[31] % 7 == 0 else say(*texts)
 
 
@@ -67,6 +69,7 @@ def asked(server: FaultyServer) -> Counter[str]:
     return Counter(json.dumps(dict(r.body), sort_keys=True) for r in server.requests)
 
 
+@pytest.mark.slow
 def test_killed_at_several_moments_and_resumed(tmp_path: Path) -> None:
     with FaultyServer(answer, latency_s=0.004) as server:
         whole = table(compare(server.name, str(tmp_path / "whole.db")))

@@ -17,7 +17,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from motet.errors import BadRequest, ContextOverflow, MissingExtra, ModelError, ServerError
@@ -56,10 +55,7 @@ class Llama:
     """
 
     def __init__(self, path: Path, n_ctx: int, slots: int) -> None:
-        try:
-            engine = importlib.import_module("xllamacpp")
-        except ImportError:
-            raise MissingExtra("xllamacpp", "local") from None
+        engine = _library()
         self.n_ctx, self.slots = n_ctx, slots
         self.held: dict[int, tuple[int, ...]] = dict.fromkeys(range(slots), ())
         self.drawn = 0
@@ -70,7 +66,7 @@ class Llama:
         wanted.model.path = str(path)
         # The engine's n_ctx is the total. Slots with memory of their own decode faster than a common pool.
         wanted.n_ctx, wanted.n_parallel, wanted.kv_unified = n_ctx * slots, slots, False
-        wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = _cores()
+        wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = _threads()
         wanted.n_threads_http = slots + 8
         # Idle slots are to keep what they hold: that is what prefixes are copied from.
         wanted.cache_idle_slots, wanted.cache_ram_mib = False, 0
@@ -141,21 +137,7 @@ class Llama:
                     pieces[piece["index"]].append(piece)
                     if piece["content"]:
                         on_piece(piece["index"], piece["content"])
-        return [await self._joined(body, got) for got in pieces.values()]
-
-    async def _joined(self, body: dict[str, Any], pieces: list[dict[str, Any]]) -> Choice:
-        """The choice that was streamed, and the end-of-turn token, which llama.cpp does not stream."""
-        key = "completion_probabilities"
-        listed = [token for piece in pieces for token in piece.get(key, ())]
-        text = "".join(piece["content"] for piece in pieces)
-        choice = _choice({**pieces[-1], "content": text, key: listed})
-        if choice.stop != "eos":
-            return choice
-        # A grammar that allows no text leaves only that token; its log-probability is the model's own.
-        prompt, only = [*body["prompt"], *choice.ids], {"grammar": 'root ::= ""', "n_predict": 1, "seed": 0}
-        [last] = await self.complete(prompt, 1, choice.slot, only)
-        ids, logprobs = choice.ids + last.ids[:1], choice.logprobs + last.logprobs[:1]
-        return msgspec.structs.replace(choice, ids=ids, logprobs=logprobs)
+        return [_joined(got) for got in pieces.values()]
 
     async def _post(self, path: str, body: dict[str, Any]) -> Any:
         async with self._exchange(path, body) as response:
@@ -192,6 +174,13 @@ def _choice(found: dict[str, Any]) -> Choice:
     )
 
 
+def _joined(pieces: list[dict[str, Any]]) -> Choice:
+    """The choice that came in these pieces; the last of them says how it ended."""
+    key = "completion_probabilities"
+    listed = [token for piece in pieces for token in piece.get(key, ())]
+    return _choice({**pieces[-1], "content": "".join(piece["content"] for piece in pieces), key: listed})
+
+
 def _error(status: int, body: dict[str, Any]) -> ModelError:
     said = body.get("error") or {}
     message = f"the embedded engine says {said.get('message', status)!r}"
@@ -200,11 +189,31 @@ def _error(status: int, body: dict[str, Any]) -> ModelError:
     return BadRequest(message) if status < 500 else ServerError(message)
 
 
-def _cores() -> int:
+def _threads() -> int:
+    """As many threads as there are idle cores.
+
+    They wait for each other at every layer, so one that has to share its core holds up all: with another
+    process on two cores, two threads were up to ten times slower than one.
+    """
     try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
+        cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    except (AttributeError, OSError):  # not on every system
+        cores, load = os.cpu_count() or 1, 0.0
+    return max(1, cores - round(load))
+
+
+def _library() -> Any:
+    """xllamacpp, told not to burn a core for milliseconds while its threads wait for each other."""
+    knob = "GOMP_SPINCOUNT"
+    given = os.environ.get(knob)
+    os.environ[knob] = given or "10000"
+    try:
+        return importlib.import_module("xllamacpp")
+    except ImportError:
+        raise MissingExtra("xllamacpp", "local") from None
+    finally:
+        if given is None:
+            del os.environ[knob]
 
 
 _ENGINES: dict[tuple[int, Path, int, int], Llama] = {}

@@ -1,11 +1,10 @@
 """One use of one tool: find it, have it approved, run it, and turn every outcome into words for the model."""
 
 import inspect
-import json
 from collections.abc import Awaitable, Callable, Sequence
 
 from motet.errors import ToolError, UnknownName
-from motet.tools.tool import Tool
+from motet.tools.tool import Tool, parse_arguments
 from motet.types import Failure, FailureKind, ToolCall, ToolResult
 
 Approve = Callable[[ToolCall], bool | Awaitable[bool]]
@@ -28,7 +27,7 @@ async def use_tool(
         tool = next((t for t in tools if t.spec.name == wanted.name), None)
         if tool is None:
             raise UnknownName("tool", wanted.name, [t.spec.name for t in tools])
-        text = await tool(_arguments(wanted))
+        text = await tool(parse_arguments(wanted, tool))
     except Exception as error:  # the boundary between a tool and the run: a tool's failure is data
         words = (
             str(error) if isinstance(error, (ToolError, UnknownName)) else f"{type(error).__name__}: {error}"
@@ -38,12 +37,3 @@ async def use_tool(
         )
     return ToolResult(wanted.id, wanted.name, text), None
 
-
-def _arguments(wanted: ToolCall) -> dict[str, object]:
-    try:
-        arguments = json.loads(wanted.arguments or "{}")
-    except ValueError as error:
-        raise ToolError(f"the arguments are not JSON ({error}): {wanted.arguments[:200]!r}") from error
-    if not isinstance(arguments, dict):
-        raise ToolError(f"the arguments must be a JSON object, not {wanted.arguments[:200]!r}")
-    return arguments

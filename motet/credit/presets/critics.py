@@ -1,11 +1,10 @@
 """Credit that subtracts what a critic expected."""
 
 from collections.abc import Callable
-from math import fsum, isnan, nan
+from math import fsum, isnan
 
-from motet.credit.compare import by_step, std
-from motet.credit.keys import episodes
-from motet.credit.returns import discounted, gae, step_values, token_gae, turn_then_token_gae
+from motet.credit.compare import std
+from motet.credit.returns import gae, step_values, token_gae, turn_then_token_gae
 from motet.credit.rewards import Outcome, progress, steps
 from motet.credit.types import Batch, Credit, Numbers, Scores, Trajectory, number, result
 
@@ -19,7 +18,7 @@ def _with_tokens(rows: Scores, tokens: list[list[list[float]]], whiten: bool) ->
     )
     credit = result(
         [[(x - centre) / width for x in row] for row in rows],
-        {"unscored": sum(any(isnan(x) for x in row) for row in rows)},
+        {"unscored": _unscored(rows)},
     )
     return Credit(credit.advantages, credit.counts, tokens=fine)
 
@@ -59,39 +58,19 @@ def archer(batch: Batch, *, gamma: float = 0.9, outcome: Outcome = "rest") -> Cr
             rows.append([_smallest(step.q) - v for step, v in zip(t.steps, values, strict=True)])
         else:
             rows.append(gae(steps(t, outcome), values, gamma, 0.0))
-    return result(rows, {"unscored": sum(any(isnan(x) for x in row) for row in rows)})
+    return result(rows, {"unscored": _unscored(rows)})
 
 
-def _returns_or_gae(
-    batch: Batch, source: Callable[[Trajectory], list[float]], gamma: float, lam: float
-) -> Credit:
-    """GAE where every step has a value; else discounted returns against the same turn of the group."""
-    rewards = [source(t) for t in batch.trajectories]
-    if all(step.value is not None for t in batch.trajectories for step in t.steps):
-        rows = [
-            gae(row, step_values(t, lambda values: values[0]), gamma, lam)
-            for row, t in zip(rewards, batch.trajectories, strict=True)
-        ]
-        return result(rows, {"unscored": sum(any(isnan(x) for x in row) for row in rows)})
-    turns = Batch(tuple(t for t in batch.trajectories))
-    returns = [discounted(row, gamma) for row in rewards]
-    return result(*by_step(turns, returns, "task_turn"))
+def gae_of(batch: Batch, source: Callable[[Trajectory], list[float]], gamma: float, lam: float) -> Credit:
+    """GAE over steps of any source of reward."""
+    rows = [gae(source(t), step_values(t, lambda values: values[0]), gamma, lam) for t in batch.trajectories]
+    return result(rows, {"unscored": _unscored(rows)})
 
 
 def spa_rl(batch: Batch, *, beta: float = 0.5, gamma: float = 1.0, lam: float = 0.95) -> Credit:
     """PPO on c_t + β·executable_t, the progress each step is estimated to have made."""
-    return _returns_or_gae(batch, lambda t: progress(t, beta), gamma, lam)
+    return gae_of(batch, lambda t: progress(t, beta), gamma, lam)
 
 
-def mmoa_rag(batch: Batch, *, gamma: float = 1.0, lam: float = 0.95) -> Credit:
-    """PPO in which all voices get the team's reward, each less its own penalties."""
-    return _returns_or_gae(_shared(batch, fsum_of_one=False), lambda t: steps(t, "add"), gamma, lam)
-
-
-def cory(batch: Batch, *, gamma: float = 1.0, lam: float = 0.95) -> Credit:
-    """PPO in which both voices get the sum of both rewards."""
-    return _returns_or_gae(_shared(batch, fsum_of_one=True), steps, gamma, lam)
-
-
-def _shared(batch: Batch, *, fsum_of_one: bool) -> Batch:
-    raise AssertionError(nan, episodes, fsum_of_one, batch)
+def _unscored(rows: Scores) -> int:
+    return sum(any(isnan(x) for x in row) for row in rows)

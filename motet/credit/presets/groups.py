@@ -8,7 +8,7 @@ from motet.credit.compare import Baseline, Epsilon, Scale, by_step, by_trajector
 from motet.credit.keys import KEYS, StepKey, TrajectoryKey
 from motet.credit.returns import Time, over
 from motet.credit.rewards import SOURCES, Source, overlong
-from motet.credit.types import Batch, Credit, result, spread
+from motet.credit.types import Batch, Credit, result
 
 
 def compose(
@@ -109,13 +109,3 @@ def aepo(
         for row, zs in zip(parent.advantages, unsure, strict=True)
     ]
     return result(found, {**parent.counts, "without_entropy": counts["unscored"]})
-
-
-def malt_labels(values: list[list[float]], threshold: float, soft: bool) -> list[list[float]]:
-    """+1 above the threshold and −1 otherwise, or the distance from it."""
-    return [
-        [x - threshold if soft or isnan(x) else 1.0 if x > threshold else -1.0 for x in row] for row in values
-    ]
-
-
-__all__ = ["aepo", "compose", "dapo", "dr_grpo", "dr_mas", "grpo", "malt_labels", "reinforce_pp", "rloo", "spread"]

@@ -1,0 +1,158 @@
+"""Credit among the voices of one run: shared, earned by a partner's improvement, or counterfactual."""
+
+from collections import Counter
+from collections.abc import Callable
+from math import fsum, isnan, nan
+
+from msgspec.structs import replace
+
+from motet.credit.compare import Baseline, Epsilon, Scale, by_step, by_trajectory, mean
+from motet.credit.counterfactual import from_table, leave_one_out, shapley, shapley_sampled
+from motet.credit.keys import TrajectoryKey, episodes
+from motet.credit.presets.critics import gae_of
+from motet.credit.public_goods import Rules, payoffs
+from motet.credit.rewards import improvement, steps, turns
+from motet.credit.types import Batch, Credit, Scores, Trajectory, number, result
+from motet.errors import BadInput, UnknownName
+
+Team = list[Trajectory]
+
+
+def _of_each_run(batch: Batch, score: Callable[[Team], list[float]]) -> list[float]:
+    """One number a trajectory, found run by run."""
+    found = [nan] * len(batch.trajectories)
+    for places in episodes(batch):
+        values = score([batch.trajectories[i] for i in places])
+        for i, value in zip(places, values, strict=True):
+            found[i] = value
+    return found
+
+
+def _with_rewards(batch: Batch, rewards: list[float]) -> Batch:
+    return Batch(tuple(replace(t, reward=r) for t, r in zip(batch.trajectories, rewards, strict=True)), batch.state)
+
+
+def mmoa_rag(batch: Batch, *, gamma: float = 1.0, lam: float = 0.95) -> Credit:
+    """PPO in which every voice gets the team's reward and its own penalties (its steps' rewards)."""
+    return gae_of(_with_rewards(batch, _of_each_run(batch, _common)), lambda t: steps(t, "add"), gamma, lam)
+
+
+def cory(batch: Batch, *, gamma: float = 1.0, lam: float = 0.95) -> Credit:
+    """PPO in which both voices get the sum of both rewards."""
+    sums = _of_each_run(batch, lambda team: [fsum(t.outcome for t in team)] * len(team))
+    return gae_of(_with_rewards(batch, sums), steps, gamma, lam)
+
+
+def _common(team: Team) -> list[float]:
+    rewards = {t.outcome for t in team if not isnan(t.outcome)}
+    if len(rewards) > 1:
+        raise BadInput(
+            f"voices {', '.join(t.voice for t in team)} of one run in group {team[0].group!r} have different "
+            f"rewards {sorted(rewards)}; a shared reward is one number: put penalties into the steps' rewards"
+        )
+    return [*rewards, nan][:1] * len(team)
+
+
+def public_goods(
+    batch: Batch,
+    *,
+    cost: float = 0.25,
+    bonus: float = 0.5,
+    share: float = 1.5,
+    penalty: float = 1.0,
+    threshold: float = 0.0,
+    baseline: Baseline = "mean",
+    scale: Scale = "none",
+    eps: Epsilon = "verl",
+) -> Credit:
+    """The sequential public-goods payoff of each voice, less its critic's value or else its group's mean."""
+    rules = Rules(cost, bonus, share, penalty, threshold)
+
+    def score(team: Team) -> list[float]:
+        return payoffs([_contribution(t) for t in team], _common(team)[0], rules)
+
+    rewards = _of_each_run(batch, score)
+    if batch.trajectories and all(s.value is not None for t in batch.trajectories for s in t.steps):
+        return gae_of(_with_rewards(batch, rewards), steps_of_outcome, 1.0, 1.0)
+    return result(*by_trajectory(batch, rewards, "task_voice", baseline=baseline, scale=scale, eps=eps))
+
+
+def steps_of_outcome(trajectory: Trajectory) -> list[float]:
+    """The outcome at the last step."""
+    return [*[0.0] * (len(trajectory.steps) - 1), trajectory.outcome][: len(trajectory.steps)]
+
+
+def _contribution(t: Trajectory) -> float:
+    given = [step.reward if step.contribution is None else step.contribution for step in t.steps]
+    return fsum(map(number, given))
+
+
+def waltz(
+    batch: Batch,
+    *,
+    adviser: str = "feedback",
+    answerer: str = "conversation",
+    alpha: float = 0.65,
+    label: float = 0.0,
+    form: float = 0.1,
+    baseline: Baseline = "mean",
+    scale: Scale = "std",
+    eps: Epsilon = 1e-8,
+) -> Credit:
+    """The answerer gets its answers' rewards; the adviser what its advice improved, when its label was right."""
+    known = {t.voice for t in batch.trajectories}
+    for name in (adviser, answerer):
+        if batch.trajectories and name not in known:
+            raise UnknownName("voice of these trajectories", name, known)
+    rows: Scores = [turns(t) for t in batch.trajectories]
+    for places in episodes(batch):
+        for i in places:
+            t = batch.trajectories[i]
+            if t.voice == adviser:
+                partner = [rows[j] for j in places if batch.trajectories[j].voice == answerer]
+                rows[i] = _advice(t, improvement(partner[0]) if partner else [], (alpha, label, form))
+    return result(*by_step(batch, rows, "voice", baseline=baseline, scale=scale, eps=eps))
+
+
+def _advice(t: Trajectory, gains: list[float], weights: tuple[float, float, float]) -> list[float]:
+    alpha, label, form = weights
+    found = []
+    for i, step in enumerate(t.steps):
+        right = 1.0 if step.judge is None else number(step.judge)
+        gain = gains[i] if i < len(gains) else 0.0  # advice that nobody followed improved nothing
+        found.append(alpha * gain * right + label * right + form * (step.reward or 0.0))
+    return found
+
+
+def difference(
+    batch: Batch,
+    *,
+    key: TrajectoryKey = "task_voice",
+    baseline: Baseline = "none",
+    scale: Scale = "none",
+    eps: Epsilon = "verl",
+) -> Credit:
+    """The team's reward less the one of the same tape replayed without this voice."""
+    rewards = [t.outcome - _without(t) for t in batch.trajectories]
+    return result(*by_trajectory(batch, rewards, key, baseline=baseline, scale=scale, eps=eps))
+
+
+def _without(t: Trajectory) -> float:
+    return number(t.without)
+
+
+def coalition(
+    batch: Batch,
+    worth: Callable[[Team], list[float]],
+    key: TrajectoryKey,
+    baseline: Baseline,
+    scale: Scale,
+    eps: Epsilon,
+) -> Credit:
+    """Credit from the coalitions' table of each run."""
+    rewards = _of_each_run(batch, worth)
+    return result(*by_trajectory(batch, rewards, key, baseline=baseline, scale=scale, eps=eps))
+
+
+__all__ = ["Counter", "cory", "difference", "leave_one_out", "mean", "mmoa_rag", "public_goods", "shapley", "waltz"]
+_ = (from_table, shapley_sampled)
