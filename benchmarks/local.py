@@ -2,7 +2,8 @@
 
 Eight short replies to a prompt of about 270 tokens are drawn in several ways. Every repetition has a prompt
 that the engine has not seen. Speeds are sampled tokens a second; a ratio compares two ways within one
-repetition; the spread is (max - min) / median. It takes about a minute and a half on two cores.
+repetition; the spread is (max - min) / median. It takes a minute or two, and means
+something only on a machine that does nothing else.
 """
 
 import asyncio

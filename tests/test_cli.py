@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,9 +45,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLUMNS", "120")
     (tmp_path / "mine.py").write_text(TEAM)
     (tmp_path / "fails.jsonl").write_text('{"match": ".", "error": "timeout"}\n')
-    (tmp_path / "slow.jsonl").write_text(
-        '{"reply": "one"}\n{"agent": "critics_1", "latency_s": 30}\n'
-    )
+    (tmp_path / "slow.jsonl").write_text('{"reply": "one"}\n{"agent": "critics_1", "latency_s": 30}\n')
     return tmp_path
 
 
@@ -141,6 +140,8 @@ WRONG = {
     "no such team": ("run", "mine.py:revue", "hi", "--json"),
     "which team": ("run", "mine.py", "hi", "--json"),
     "no such kind": ("run", "direct", "hi", "--kind", "poem", "--json"),
+    "no options": ("run", "direct", "hi", "--kind", "choice", "--choice", "a", "--json"),
+    "no tests": ("run", "direct", "hi", "--kind", "code", "--target", "1", "--json"),
     "no such suite": ("compare", "direct", "--suite", "arithmatic", "--json"),
     "of which method": ("compare", "direct", "--suite", "arithmetic", "--set", "n=1", "--json"),
     "method not here": ("compare", "direct", "--suite", "arithmetic", "--set", "debate.n=1", "--json"),
@@ -268,6 +269,21 @@ def test_doctor_checks_and_never_prints_a_key(monkeypatch: pytest.MonkeyPatch):
     assert report["ok"] and {"sandbox", "store", "keys"} <= {check["name"] for check in report["checks"]}
     shown = motet("doctor").output + json.dumps(report)
     assert "sk-very-secret" not in shown and "OPENAI_API_KEY" in shown
+
+
+def test_a_comparison_in_which_every_run_failed_exits_with_1():
+    words = ("compare", "direct", "--suite", "arithmetic", "--n", "2", "--model", "sim:fail=1,failure=auth")
+    made = document(*words, code=1)
+    assert made["rows"][0]["failures"] == {"auth": 2}
+    assert "auth" in motet(*words).stderr
+
+
+def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch):
+    motet("run", "direct", "2+2?", *SIM)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert re.search(r"\x1b\[[\d;]*3\dm", motet("show", "last").stdout)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[\d;]*3\dm", motet("show", "last").stdout)
 
 
 @pytest.mark.parametrize("command", [name for names in SECTIONS.values() for name in names])

@@ -120,9 +120,9 @@ def test_only_what_was_cancelled_is_run_again(cancel: bool, runs: int) -> None:
         await asyncio.gather(work, return_exceptions=True)
 
     asyncio.run(stopped())
-    outcome, paid, _ = asyncio.run(bench.play(team, task, 0))
+    outcome, paid, _, made = asyncio.run(bench.play(team, task, 0))
     tapes = store.runs()
-    assert len(tapes) == runs and outcome.run == tapes[0].run
+    assert made == cancel and len(tapes) == runs and outcome.run == tapes[0].run
     if cancel:
         assert tapes[1].ended and tapes[1].ended.failure
         assert tapes[1].ended.failure.kind == FailureKind.CANCELLED

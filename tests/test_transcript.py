@@ -3,7 +3,7 @@
 import asyncio
 import io
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
@@ -126,6 +126,7 @@ def test_media_are_named_by_digest():
     assert f"[image cat.png {digest[:8]}]" in drawn(transcript(tape))
 
 
+@settings(max_examples=20, deadline=None)
 @given(st.text(max_size=300), st.integers(40, 160))
 def test_any_text_fits_any_width(text: str, width: int):
     tape = perform(Scripted([text or "x", text or "y"]), [text or "z"], Task(text or "?"))

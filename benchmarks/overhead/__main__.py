@@ -30,7 +30,8 @@ def main() -> None:
             print(f"round {number + 1}: {name} {time.perf_counter() - begun:.1f} s", file=sys.stderr)
     sizes = QUICK if options.quick else FULL
     used = [v for name in pythons for v in versions(CONTESTANTS[name])]
-    about = f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    about = f"{machine}, Python {platform.python_version()}"
     print(f"{about}; {', '.join(dict.fromkeys(used))}\n\n{markdown(rounds, **sizes._asdict())}\n")
     print(f"median (smallest–largest of {len(rounds[REFERENCE])} rounds), ×ratio to {REFERENCE}")
     RESULTS.parent.mkdir(exist_ok=True)

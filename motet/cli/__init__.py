@@ -14,10 +14,10 @@ from motet.cli.output import print_json
 from motet.errors import BadInput, MissingExtra, MotetError, UnknownName
 
 SECTIONS: dict[str, tuple[str, ...]] = {
+    "Begin here": ("demo", "doctor"),
     "Put teams to work": ("run", "compare"),
     "Look at what was kept": ("show", "runs", "export"),
     "See what there is": ("methods", "suites", "models"),
-    "Check this machine": ("doctor",),
 }
 """The commands, in the order in which help lists them; `run` is `motet.cli.run.command`."""
 

@@ -84,6 +84,10 @@ def command(methods: tuple[str, ...], as_json: bool, **given: Any) -> int:
         console().print(comparison.table())
         for verdict in comparison.verdicts.values():
             click.echo(verdict)
+    outcomes = [o for item in comparison.items for made in item.outcomes.values() for o in made]
+    if all(outcome.failure for outcome in outcomes):
+        note(f"motet: every run failed, the first with {outcomes[0].failure}: {outcomes[0].detail}")
+        return 1
     return 0
 
 

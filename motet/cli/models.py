@@ -11,7 +11,7 @@ from motet.cli.output import console, json_option, make_table, note, print_json
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """Say how models are named, and fetch the weights of the embedded one.
+    """Say how models are named; fetch local weights.
 
     \b
     Examples:

@@ -80,15 +80,11 @@ def perform(method: str, prompt: str, options: Options) -> "Run":
         BadInput, UnknownName: before anything is asked of a model. KeyboardInterrupt: says what was kept.
     """
     from motet.cli.words import cast, configure, find_team, read_budget
-    from motet.types import Task
     from motet.viewer.live import LiveView
 
     team = cast(configure(find_team(method), options.settings), options.model, options.voices, options.system)
     budget = read_budget(options.budget) if options.budget else None
-    words = sys.stdin.read() if prompt == "-" else prompt
-    if not words.strip():
-        raise click.UsageError("the prompt is empty")
-    task = Task(words, target=options.target, kind=options.kind, choices=options.choices)
+    task = _task(sys.stdin.read() if prompt == "-" else prompt, options)
     view, names = LiveView(console(stderr=True)), list[str]()
 
     def watch(event: "Live") -> None:
@@ -103,6 +99,19 @@ def perform(method: str, prompt: str, options: Options) -> "Run":
     if options.target is not None:
         mark(run, task)
     return run
+
+
+def _task(prompt: str, options: Options) -> "Task":
+    """What is asked, when it can be asked and marked."""
+    from motet.types import Task
+
+    if not prompt.strip():
+        raise click.UsageError("the prompt is empty")
+    if (options.kind == "choice") != (len(options.choices) > 1):
+        raise click.UsageError("--kind choice goes with two or more --choice TEXT, and they with it")
+    if options.kind == "code" and options.target is not None:
+        raise click.UsageError("a program is marked by tests, not by --target: put it in a suite's file")
+    return Task(prompt, target=options.target, kind=options.kind, choices=options.choices)
 
 
 def mark(run: "Run", task: "Task") -> None:
@@ -136,7 +145,7 @@ def _sum_up(run: "Run") -> None:
 
     if run.error:
         note(f"motet: no answer: {told(run.error)}")
-    marked = f" · score {run.tape.scores[-1].value:g}" if run.tape.scores else ""
+    marked = "" if run.tape.score is None else f" · score {run.tape.score:g}"
     usage = run.usage
     calls = f"{usage.calls} {'call' if usage.calls == 1 else 'calls'}"
     spent = f"{calls} · {usage.tokens:,} tokens · {money(run.cost)} · {seconds(run.wall_s)}"

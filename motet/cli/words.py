@@ -136,4 +136,4 @@ def read_budget(given: str) -> Budget:
     try:
         return msgspec.convert({k: v.replace("_", "") for k, v in limits.items()}, Budget, strict=False)
     except msgspec.ValidationError as error:
-        raise BadInput(f"--budget is {given!r}: {error}") from error
+        raise BadInput(f"--budget is {given!r}; expected numbers, as in tokens=2000,money=0.5") from error

@@ -71,7 +71,7 @@ def compare(
         samples: NaN where there is no score: it leaves the statistics, and stays NaN.
         keys: one for each sample.
         baseline: subtract nothing, the group's mean, or the mean of the others.
-        scale: divide by nothing, by the group's standard deviation + eps, or by that of the whole batch + eps.
+        scale: divide by nothing, by the group's standard deviation + eps, or by the whole batch's + eps.
         eps: a number, or the trainer whose number it is.
 
     Returns:

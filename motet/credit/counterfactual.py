@@ -1,8 +1,8 @@
 """What each voice was worth: the team with it against the team without it.
 
 `value(coalition)` is the team's reward when only these voices sing, found by replaying the tape without the
-others; it is asked once for each coalition. The efforts for n voices: leave-one-out n + 1 replays, exact Shapley
-2ⁿ, sampled Shapley at most n·samples.
+others; it is asked once for each coalition. Replays for n voices: leave-one-out n + 1, exact Shapley 2ⁿ, sampled
+Shapley at most n·samples + 1.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ MOST_EXACT = 12
 
 
 def leave_one_out(voices: Sequence[str], value: Value) -> dict[str, float]:
-    """v(all) − v(all but i): the difference reward (Wolpert & Tumer, 2002) with an absent voice as its default."""
+    """v(all) − v(all but i): the difference reward (Wolpert & Tumer, 2002), silence being the default."""
     everyone = frozenset(voices)
     whole = value(everyone)
     return {voice: whole - value(everyone - {voice}) for voice in voices}
@@ -81,8 +81,8 @@ def from_table(table: Mapping[str, float]) -> Value:
     def value(coalition: frozenset[str]) -> float:
         if coalition not in known:
             raise BadInput(
-                f"coalitions lack {'+'.join(sorted(coalition))!r}; expected the team's reward for every set of "
-                f'voices that the preset asks for, names joined by "+", "" for nobody'
+                f"coalitions lack {'+'.join(sorted(coalition))!r}; expected the team's reward for every set "
+                f'of voices that the preset asks for, names joined by "+", "" for nobody'
             )
         return known[coalition]
 

@@ -36,12 +36,12 @@ KEYS: dict[str, Callable[[Trajectory, int], Hashable]] = {
 """The keys by name. The first six look at the trajectory only; `turn` is the (env, turn, agent) of AT-GRPO,
 `state` the anchor of GiGPO."""
 
-SAME_START = ("task", "task_voice", "proposal")
+SAME_START = ("task", "task_voice", "proposal", "turn")
 """Keys under which rollouts are comparable only when they began in the same state."""
 
 
 def check(batch: Batch, key: str) -> None:
-    """Refuse a comparison of what did not start alike.
+    """Refuse a comparison of rollouts that did not start alike.
 
     Raises:
         BadInput: two rollouts under one key, of one voice, began in different known states; names both.
@@ -51,12 +51,19 @@ def check(batch: Batch, key: str) -> None:
             ((t.group, t.proposal if key == "proposal" else None, t.voice), t.origin)
             for t in batch.trajectories
         )
-    elif key == "turn":
-        _same(
-            ((t.group, t.voice, f"turn {turn(t, i)}"), step.state)
-            for t in batch.trajectories
-            for i, step in enumerate(t.steps)
-        )
+
+
+def check_turns(batch: Batch) -> None:
+    """Refuse a comparison of samples of one agent and turn that were not drawn in the same state.
+
+    Raises:
+        BadInput: as `check`.
+    """
+    _same(
+        ((t.group, t.voice, f"turn {turn(t, i)}"), step.state)
+        for t in batch.trajectories
+        for i, step in enumerate(t.steps)
+    )
 
 
 def _same(states: Iterable[tuple[tuple[Name | None, ...], Name]]) -> None:
@@ -65,9 +72,9 @@ def _same(states: Iterable[tuple[tuple[Name | None, ...], Name]]) -> None:
         if state != "" and seen.setdefault(key, state) != state:
             where = ", ".join(str(part) for part in key[1:] if part not in (None, ""))
             raise BadInput(
-                f"group {key[0]!r}{f' ({where})' if where else ''} holds rollouts that started from different "
-                f"states, {_short(seen[key])} and {_short(state)}; only rollouts from one state can be compared: "
-                f"seed their environments alike, or give them groups of their own"
+                f"group {key[0]!r}{f' ({where})' if where else ''} holds rollouts that started from "
+                f"different states, {_short(seen[key])} and {_short(state)}; only rollouts from one state can "
+                f"be compared: seed their environments alike, or give them groups of their own"
             )
 
 

@@ -16,7 +16,9 @@ Tokens = list[list[list[float]]]
 
 def _reasoning(step: Step) -> int:
     if step.reason_tokens is None:
-        raise BadInput(f"a step of {step.tokens} tokens does not say how many are reasoning: give `reason_tokens`")
+        raise BadInput(
+            f"a step of {step.tokens} tokens does not say how many are reasoning: give `reason_tokens`"
+        )
     return min(step.reason_tokens, step.tokens)
 
 
@@ -32,7 +34,7 @@ def to_tokens(batch: Batch, credit: Credit, *, span: Span = "all", voice: str | 
     """One advantage a token; NaN where the token is not to be trained on.
 
     Args:
-        span: all sampled tokens, or only the reasoning or the action (structured distillation, catalogue 214).
+        span: all sampled tokens, or only the reasoning or the action (as in catalogue 214).
         voice: train this voice's trajectories only; everybody's when left out.
 
     Raises:
@@ -90,4 +92,3 @@ def weights(advantages: Tokens, reduction: Reduction, *, length: int | None = No
         [[weight(i, j) if x == x else 0.0 for x in row] for j, row in enumerate(rows)]
         for i, rows in enumerate(advantages)
     ]
-

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Literal
 
-from motet.credit.types import Batch, Numbers, Scores, Step, Trajectory
+from motet.credit.types import Numbers, Scores, Step, Trajectory
 from motet.errors import BadInput
 
-Time = Literal["outcome", "return", "turn", "gae"]
+Time = Literal["outcome", "return", "turn"]
 
 
 def total(rewards: Sequence[float]) -> list[float]:
@@ -112,12 +112,12 @@ def _each_has_tokens(trajectory: Trajectory) -> None:
     for i, step in enumerate(trajectory.steps):
         if not step.tokens:
             raise BadInput(
-                f"step {i} of a trajectory of group {trajectory.group!r} has 0 tokens: its reward has no place; "
-                f"mark it as masked, or say how many tokens were sampled"
+                f"step {i} of a trajectory of group {trajectory.group!r} has 0 tokens, so its reward has no "
+                f"place: mark it as masked, or say how many tokens were sampled"
             )
 
 
-def over(batch: Batch, rewards: Scores, time: Time, gamma: float, lam: float) -> Scores:
+def over(rewards: Scores, time: Time, gamma: float) -> Scores:
     """The scores of all steps: rewards taken along the axis of time."""
     match time:
         case "outcome":
@@ -126,8 +126,3 @@ def over(batch: Batch, rewards: Scores, time: Time, gamma: float, lam: float) ->
             return [discounted(row, gamma) for row in rewards]
         case "turn":
             return rewards
-        case "gae":
-            return [
-                gae(row, step_values(t, lambda values: values[0]), gamma, lam)
-                for t, row in zip(batch.trajectories, rewards, strict=True)
-            ]

@@ -1,6 +1,7 @@
 """Axis 4: what is rewarded. Each source gives one number a step; NaN where it cannot be known."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import exp, fsum, isnan, nan
 from typing import Literal
 
@@ -25,9 +26,9 @@ def steps(trajectory: Trajectory, outcome: Outcome = "rest") -> list[float]:
     """Rewards of the steps with the outcome at the end.
 
     Args:
-        outcome: `rest`: the last step gets what the outcome holds beyond the steps' own rewards, so that they sum to
-            it, whether or not the environment already paid it out on the way; `add`: the whole outcome on top
-            (steps carry penalties or shaping); `none`: the steps' own only.
+        outcome: `rest`: the last step gets what the outcome holds beyond the steps' own rewards, so that they
+            sum to it, whether or not the environment already paid it out on the way; `add`: the whole outcome
+            on top (steps carry penalties or shaping); `none`: the steps' own only.
     """
     found = own(trajectory)
     if not found or outcome == "none":
@@ -42,7 +43,7 @@ def turns(trajectory: Trajectory) -> list[float]:
 
 
 def information_gain(trajectory: Trajectory, *, log: bool = False) -> list[float]:
-    """How much likelier each turn made the true answer (IGPO, arXiv:2510.14967); the last turn gets the outcome.
+    """How much likelier each turn made the true answer (IGPO, arXiv:2510.14967); the last gets the outcome.
 
     p_t = exp(mean log-probability of the answer's tokens, given all before turn t); turn t gets p_{t+1} − p_t
     (their logarithms' difference with `log`). Steps without `answer_logp` give their own reward instead.
@@ -53,7 +54,7 @@ def information_gain(trajectory: Trajectory, *, log: bool = False) -> list[float
         return [*turns(trajectory)[:-1], trajectory.outcome]
     logps = [number(step.answer_logp) for step in trajectory.steps]
     known = logps if log else [exp(x) for x in logps]
-    return [*(after - before for before, after in zip(known, known[1:], strict=False)), trajectory.outcome]
+    return [*(after - before for before, after in pairwise(known)), trajectory.outcome]
 
 
 def progress(trajectory: Trajectory, beta: float = 0.5) -> list[float]:
@@ -68,7 +69,7 @@ def progress(trajectory: Trajectory, beta: float = 0.5) -> list[float]:
 
 
 def judged(trajectory: Trajectory) -> list[float]:
-    """A critic's score of each step instead of the environment's reward; a step it did not score is unscored."""
+    """A critic's score of each step instead of the environment's reward; without one a step is unscored."""
     return [number(step.reward if step.judge is None else step.judge) for step in trajectory.steps]
 
 
@@ -111,7 +112,7 @@ def shaped_by_past(trajectory: Trajectory, form: Literal["margin", "quality"], a
 
 def improvement(quality: Sequence[float]) -> list[float]:
     """By how much each answer of a partner is better than the one before it."""
-    return [after - before for before, after in zip(quality, quality[1:], strict=False)]
+    return [after - before for before, after in pairwise(quality)]
 
 
 def with_weight(a: Scores, b: Scores, weight: float) -> Scores:

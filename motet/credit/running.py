@@ -28,7 +28,7 @@ def running(
 
 
 def name_of(key: Hashable) -> str:
-    """How a baseline is called in a document: the parts of its key with slashes between; `all` for everybody."""
+    """How a baseline is called in a document: the parts of its key joined by slashes; `all` for everybody."""
     if key is None:
         return "all"
     return "/".join(map(str, key)) if isinstance(key, tuple) else str(key)

@@ -1,4 +1,4 @@
-"""Values of a tree of samples: what was sampled once and continued several times is worth the mean of its ends.
+"""Values of a tree of samples: what was continued several times is worth the mean of its continuations.
 
 Trajectories are the paths from root to leaf; a node that several share has the same `node` name in each.
 """

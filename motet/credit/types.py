@@ -109,8 +109,8 @@ class Credit(Struct, frozen=True, omit_defaults=True):
     """One advantage for every step of every trajectory, in the order given.
 
     Args:
-        advantages: None where a step must not be trained on: masked, unscored, or of a group that was dropped.
-        counts: what happened on the way: `groups`, `singletons`, `unscored`, `zero_variance`, `filtered_groups`…
+        advantages: None where a step must not be trained on: masked, unscored, or of a dropped group.
+        counts: what happened on the way: `groups`, `singletons`, `unscored`, `zero_variance`, `filtered`…
         state: running baselines, to hand to the next batch.
         tokens: one advantage for every token of every step, where the time axis goes down to tokens.
     """

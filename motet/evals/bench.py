@@ -4,7 +4,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -46,6 +46,15 @@ class Outcome(Struct, frozen=True):
     seconds: float
 
 
+class Played(NamedTuple):
+    """An outcome, what was paid for it just now (US dollars), and whether the run was made just now."""
+
+    outcome: Outcome
+    paid: Usage
+    cost: float | None
+    made: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """Where methods are tried: the scorer, the store, and the limit of each run."""
@@ -59,16 +68,17 @@ class Bench:
         limits = self.budget.limits() if self.budget else {}
         return digest(team.identity, task, scorer_identity(self.scorer), seed, limits)
 
-    async def play(self, team: "Team[...]", task: Task, seed: int) -> tuple[Outcome, Usage, float | None]:
-        """The outcome, with the usage and cost (US dollars) that were paid for it just now."""
+    async def play(self, team: "Team[...]", task: Task, seed: int) -> Played:
+        """Find or make the run of a team on a task, and mark it."""
         item = self.item_key(team, task, seed)
         tape, paid = self._finished(item), list[Called]()
+        found = tape is not None
         if tape is None:
             performance = Performance(team, seed, self.budget, self.store, reuse=True, item=item)
             tape = (await performance.run(task)).tape
             paid = [call for call in tape.calls if not call.cached]
         outcome = read_outcome(tape, task, await self._mark(tape, task))
-        return outcome, sum((call.usage for call in paid), Usage()), total_cost(paid)
+        return Played(outcome, sum((call.usage for call in paid), Usage()), total_cost(paid), not found)
 
     def _finished(self, item: str) -> Tape | None:
         run = self.store.finished(item)

@@ -11,11 +11,8 @@ from motet.tape import Called, total_cost
 
 Currency = Literal["tokens", "calls", "money"]
 
-CLOSE = 0.05
-"""Levels of spending nearer than this share of each other have one baseline in common."""
-
 EQUAL = 0.1
-"""Budgets nearer than this share are called equal; others are told with their ratio."""
+"""Budgets nearer than this share count as equal, and have one baseline in common."""
 
 MOST_VOTES = 256
 """More votes than this are not drawn, whatever a method spends."""
@@ -119,7 +116,7 @@ def merge_levels(votes: Mapping[str, int]) -> dict[str, int]:
     merged: dict[str, int] = {}
     level = 0
     for name, wanted in sorted(votes.items(), key=lambda pair: pair[1]):
-        if not level or wanted - level > CLOSE * level:
+        if not level or wanted - level > EQUAL * level:
             level = wanted
         merged[name] = level
     return merged

@@ -122,7 +122,7 @@ async def acompare(
             entries, matches, direct = await _with_baselines(field, teams, model, currency)
         else:
             entries, matches, direct = entries_of(teams), {}, None
-            await field.play(entries, "running the methods")
+            await field.play(entries, "methods")
     items = field.items(suite.tasks, [entry.label for entry in entries], seeds)
     settings = Settings(
         suite=suite.name, scorer=scorer_identity(suite.scorer), n=len(items), seed=seed, seeds=seeds,
@@ -157,8 +157,8 @@ class Field:
             self.outcomes[entry.label] = list(made)
 
     async def _play(self, entry: Entry, task: Task, seed: int) -> Outcome:
-        outcome, paid, cost = await self.bench.play(entry.team, task, seed)
-        self.counter.add(paid, cost)
+        outcome, paid, cost, made = await self.bench.play(entry.team, task, seed)
+        self.counter.add(paid, cost, made=made)
         return outcome
 
     def spend(self, entry: Entry, currency: Currency) -> float:
@@ -198,27 +198,24 @@ async def _with_baselines(
         return same_or_new(self_consistency(n=n).cast(voice), f"self_consistency(n={n})", methods)
 
     rivals = {PILOT: voting(PILOT), 1: voting(1)}  # in this order the one vote is there already, and free
-    await field.play([single, *methods, *rivals.values()], "running the methods")
+    await field.play([single, *methods, *rivals.values()], "methods")
     one, pilot = (field.spend(rivals[n], currency) for n in (1, PILOT))
     if not one and not all(outcome.failure for outcome in field.outcomes[rivals[1].label]):
         raise BadInput(f"a call spends no {currency} here, so they cannot be made equal; use budget='calls'")
     spent = {entry.label: field.spend(entry, currency) for entry in methods}
     votes = merge_levels({label: votes_for(spend, one, (PILOT, pilot)) for label, spend in spent.items()})
-    for _ in range(1 + REMATCHES):
+    for attempt in range(1 + REMATCHES):
         rivals |= {n: voting(n) for n in sorted({*votes.values()} - {*rivals})}
-        await field.play(list(rivals.values()), f"running baselines at equal {currency}")
+        await field.play(list(rivals.values()), "baselines")
         tried = {n: field.spend(rival, currency) for n, rival in rivals.items()}
-        better = rematched(votes, spent, tried)
-        if {*better.values()} <= {*rivals}:
-            votes = better
+        better = merge_levels(rematched(votes, spent, tried))
+        if better == votes or attempt == REMATCHES:
             break
-        votes = merge_levels(better)
+        votes = better
+    rivals[1] = single  # one vote is a single call
     chosen = {label: rivals[n] for label, n in votes.items()}
-    for label, rival in chosen.items():  # a method that costs less than one chain of thought
-        if rival is rivals[1] and spent[label] < (one + field.spend(single, currency)) / 2:
-            chosen[label] = single
-    own = [rival for n, rival in sorted(rivals.items()) if rival in chosen.values() and rival not in methods]
-    return [*methods, single, *own], {label: rival.label for label, rival in chosen.items()}, single.label
+    own = [rivals[n] for n in sorted({1, *votes.values()}) if rivals[n] not in methods]
+    return [*methods, *own], {label: rival.label for label, rival in chosen.items()}, single.label
 
 
 def _counted(name: str, value: int) -> int:

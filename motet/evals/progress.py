@@ -15,6 +15,7 @@ class Progress(Struct, frozen=True):
 
     Args:
         done, total: runs. `total` grows when the matched baselines are planned.
+        made: how many of those done were made in this process, and not found finished in the store.
         tokens: paid for in this process; what was taken from the store is not counted.
         cost: US dollars paid for in this process; None when a price is unknown.
         elapsed_s: seconds since the beginning.
@@ -23,6 +24,7 @@ class Progress(Struct, frozen=True):
 
     done: int
     total: int
+    made: int
     tokens: int
     cost: float | None
     elapsed_s: float
@@ -30,12 +32,12 @@ class Progress(Struct, frozen=True):
 
     @property
     def rate(self) -> float:
-        """Runs a second."""
-        return self.done / self.elapsed_s if self.elapsed_s else 0.0
+        """Runs made a second."""
+        return self.made / self.elapsed_s if self.elapsed_s else 0.0
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until the end at this rate, or None before anything is done."""
+        """Seconds until the end at this rate, or None before anything is made."""
         return (self.total - self.done) / self.rate if self.rate else None
 
 
@@ -47,7 +49,7 @@ class Counter:
 
     def __init__(self, listener: Listener | None, timer: Callable[[], float] = time.perf_counter) -> None:
         self._listener, self._timer, self._begun = listener, timer, timer()
-        self._done = self._total = self._tokens = 0
+        self._done = self._total = self._made = self._tokens = 0
         self._cost: float | None = 0.0
         self._doing = ""
 
@@ -56,9 +58,10 @@ class Counter:
         self._total, self._doing = self._total + runs, doing
         self._tell()
 
-    def add(self, paid: Usage, cost: float | None) -> None:
+    def add(self, paid: Usage, cost: float | None, *, made: bool) -> None:
         """One run is done and has just cost this."""
         self._done += 1
+        self._made += made
         self._tokens += paid.tokens
         self._cost = None if cost is None or self._cost is None else self._cost + cost
         self._tell()
@@ -67,7 +70,13 @@ class Counter:
     def now(self) -> Progress:
         """The state of things."""
         return Progress(
-            self._done, self._total, self._tokens, self._cost, self._timer() - self._begun, self._doing
+            self._done,
+            self._total,
+            self._made,
+            self._tokens,
+            self._cost,
+            self._timer() - self._begun,
+            self._doing,
         )
 
     def _tell(self) -> None:
@@ -87,7 +96,7 @@ def shown(listener: Listener | None) -> Iterator[Listener | None]:
 
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TextColumn("{task.fields[facts]}"),
     )

@@ -27,11 +27,11 @@ def table(comparison: "Comparison") -> "Table":
     made.add_column("method", overflow="fold", min_width=12)
     for name in ("accuracy", "tokens", "calls", "$", "s", "failed", "over direct"):
         made.add_column(name, justify="right", no_wrap=True)
-    made.add_column(f"over equal {settings.currency}")
+    made.add_column(f"over equal {settings.currency}", no_wrap=True)
     for row in comparison.rows:
         made.add_row(
             SIGNS[row.verdict.finding] if row.verdict else "",
-            escape(row.method),
+            escape(short(row.method) if row.role == "baseline" else row.method),
             percent(row.accuracy),
             f"{row.tokens:,.0f}",
             f"{row.calls:.1f}",

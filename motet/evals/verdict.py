@@ -45,7 +45,7 @@ def judge(name: str, gains: Sequence[float], gain: Interval, against: str, curre
         if gain.high < WORTH:
             return Verdict("not_earned", f"{name} did not earn its {currency}: {found}.")
     needed = max(items_needed(gains), FEWEST)
-    wish = f"about {needed} items would be needed" if needed > len(gains) else "more items would be needed"
+    wish = f"about {needed:,} items would be needed" if needed > len(gains) else "more items would be needed"
     return Verdict(
         "unclear",
         f"cannot tell from {len(gains)} items whether {name} earned its {currency}: {found}; {wish}.",

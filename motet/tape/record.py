@@ -35,8 +35,9 @@ def run_record(tape: Tape) -> dict[str, Any]:
         "wall_s": ended.wall_s if ended else None,
         "seed": started.seed,
     }
+    if tape.score is not None:
+        record["score"] = tape.score
     if tape.scores:
-        record["score"] = tape.scores[-1].value
         record["scores"] = [_plain(score) for score in tape.scores]
     if ended and ended.failure:
         record["error"] = msgspec.to_builtins(ended.failure)

@@ -49,7 +49,7 @@ MIGRATIONS = (
 
 SETTINGS = ("page_size = 1024", "journal_mode = WAL", "synchronous = NORMAL", "wal_autocheckpoint = 16000")
 """Small pages, because a transaction writes every page it touches; and a checkpoint, which waits for the
-disk, only once in 16 MB. With SQLite's own settings a recorded turn takes three times as long to write."""
+disk, only once in 16 MB. With SQLite's own settings a recorded turn takes twice as long to write."""
 
 INSERTS = {
     "events": "INSERT INTO events VALUES (?, ?, ?, ?)",

@@ -43,6 +43,11 @@ class Tape:
         """The judgements, oldest first."""
         return [e for e in self.events if isinstance(e, Scored)]
 
+    @property
+    def score(self) -> float | None:
+        """The last mark of the run as a whole, or None."""
+        return next((s.value for s in reversed(self.scores) if not s.call), None)
+
     def path(self, node: str) -> list[Message]:
         """Messages from the root to `node`."""
         messages: list[Message] = []

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from difflib import SequenceMatcher
 
 from motet.credit.compare import Epsilon, Scale, by_trajectory, compare
-from motet.credit.keys import KEYS, TrajectoryKey
+from motet.credit.keys import KEYS
 from motet.credit.returns import discounted
 from motet.credit.rewards import Outcome, steps, with_weight
 from motet.credit.types import Batch, Credit, Scores, result
@@ -16,13 +16,14 @@ def gigpo(
     omega: float = 1.0,
     gamma: float = 0.95,
     scale: Scale = "std",
-    key: TrajectoryKey = "task",
     outcome: Outcome = "rest",
     similar: float = 1.0,
     eps: Epsilon = "verl",
 ) -> Credit:
     """GRPO's advantage + ω·that of a step's discounted return among the steps taken in the same state."""
-    whole, counts = by_trajectory(batch, [t.outcome for t in batch.trajectories], key, scale=scale, eps=eps)
+    whole, counts = by_trajectory(
+        batch, [t.outcome for t in batch.trajectories], "task", scale=scale, eps=eps
+    )
     if not omega:
         return result(whole, counts)
     returns = [discounted(steps(t, outcome), gamma) for t in batch.trajectories]

@@ -1,24 +1,22 @@
-"""Credit among the voices of one run: shared, earned by a partner's improvement, or counterfactual."""
+"""Credit among the voices of one run: shared, paid by contribution, or earned by a partner's improvement."""
 
-from collections import Counter
 from collections.abc import Callable
 from math import fsum, isnan, nan
 
 from msgspec.structs import replace
 
-from motet.credit.compare import Baseline, Epsilon, Scale, by_step, by_trajectory, mean
-from motet.credit.counterfactual import from_table, leave_one_out, shapley, shapley_sampled
-from motet.credit.keys import TrajectoryKey, episodes
+from motet.credit.compare import Scale, by_step, by_trajectory
+from motet.credit.keys import episodes
 from motet.credit.presets.critics import gae_of
 from motet.credit.public_goods import Rules, payoffs
-from motet.credit.rewards import improvement, steps, turns
+from motet.credit.rewards import improvement, outcome, steps, turns
 from motet.credit.types import Batch, Credit, Scores, Trajectory, number, result
 from motet.errors import BadInput, UnknownName
 
 Team = list[Trajectory]
 
 
-def _of_each_run(batch: Batch, score: Callable[[Team], list[float]]) -> list[float]:
+def of_each_run(batch: Batch, score: Callable[[Team], list[float]]) -> list[float]:
     """One number a trajectory, found run by run."""
     found = [nan] * len(batch.trajectories)
     for places in episodes(batch):
@@ -29,17 +27,19 @@ def _of_each_run(batch: Batch, score: Callable[[Team], list[float]]) -> list[flo
 
 
 def _with_rewards(batch: Batch, rewards: list[float]) -> Batch:
-    return Batch(tuple(replace(t, reward=r) for t, r in zip(batch.trajectories, rewards, strict=True)), batch.state)
+    return Batch(
+        tuple(replace(t, reward=r) for t, r in zip(batch.trajectories, rewards, strict=True)), batch.state
+    )
 
 
 def mmoa_rag(batch: Batch, *, gamma: float = 1.0, lam: float = 0.95) -> Credit:
     """PPO in which every voice gets the team's reward and its own penalties (its steps' rewards)."""
-    return gae_of(_with_rewards(batch, _of_each_run(batch, _common)), lambda t: steps(t, "add"), gamma, lam)
+    return gae_of(_with_rewards(batch, of_each_run(batch, _common)), lambda t: steps(t, "add"), gamma, lam)
 
 
 def cory(batch: Batch, *, gamma: float = 1.0, lam: float = 0.95) -> Credit:
     """PPO in which both voices get the sum of both rewards."""
-    sums = _of_each_run(batch, lambda team: [fsum(t.outcome for t in team)] * len(team))
+    sums = of_each_run(batch, lambda team: [fsum(t.outcome for t in team)] * len(team))
     return gae_of(_with_rewards(batch, sums), steps, gamma, lam)
 
 
@@ -61,9 +61,7 @@ def public_goods(
     share: float = 1.5,
     penalty: float = 1.0,
     threshold: float = 0.0,
-    baseline: Baseline = "mean",
     scale: Scale = "none",
-    eps: Epsilon = "verl",
 ) -> Credit:
     """The sequential public-goods payoff of each voice, less its critic's value or else its group's mean."""
     rules = Rules(cost, bonus, share, penalty, threshold)
@@ -71,15 +69,10 @@ def public_goods(
     def score(team: Team) -> list[float]:
         return payoffs([_contribution(t) for t in team], _common(team)[0], rules)
 
-    rewards = _of_each_run(batch, score)
+    rewards = of_each_run(batch, score)
     if batch.trajectories and all(s.value is not None for t in batch.trajectories for s in t.steps):
-        return gae_of(_with_rewards(batch, rewards), steps_of_outcome, 1.0, 1.0)
-    return result(*by_trajectory(batch, rewards, "task_voice", baseline=baseline, scale=scale, eps=eps))
-
-
-def steps_of_outcome(trajectory: Trajectory) -> list[float]:
-    """The outcome at the last step."""
-    return [*[0.0] * (len(trajectory.steps) - 1), trajectory.outcome][: len(trajectory.steps)]
+        return gae_of(_with_rewards(batch, rewards), outcome, 1.0, 1.0)
+    return result(*by_trajectory(batch, rewards, "task_voice", scale=scale))
 
 
 def _contribution(t: Trajectory) -> float:
@@ -95,11 +88,9 @@ def waltz(
     alpha: float = 0.65,
     label: float = 0.0,
     form: float = 0.1,
-    baseline: Baseline = "mean",
     scale: Scale = "std",
-    eps: Epsilon = 1e-8,
 ) -> Credit:
-    """The answerer gets its answers' rewards; the adviser what its advice improved, when its label was right."""
+    """The answerer gets its answers' rewards; the adviser what its advice improved, if its label was right."""
     known = {t.voice for t in batch.trajectories}
     for name in (adviser, answerer):
         if batch.trajectories and name not in known:
@@ -111,7 +102,7 @@ def waltz(
             if t.voice == adviser:
                 partner = [rows[j] for j in places if batch.trajectories[j].voice == answerer]
                 rows[i] = _advice(t, improvement(partner[0]) if partner else [], (alpha, label, form))
-    return result(*by_step(batch, rows, "voice", baseline=baseline, scale=scale, eps=eps))
+    return result(*by_step(batch, rows, "voice", scale=scale, eps=1e-8))
 
 
 def _advice(t: Trajectory, gains: list[float], weights: tuple[float, float, float]) -> list[float]:
@@ -122,37 +113,3 @@ def _advice(t: Trajectory, gains: list[float], weights: tuple[float, float, floa
         gain = gains[i] if i < len(gains) else 0.0  # advice that nobody followed improved nothing
         found.append(alpha * gain * right + label * right + form * (step.reward or 0.0))
     return found
-
-
-def difference(
-    batch: Batch,
-    *,
-    key: TrajectoryKey = "task_voice",
-    baseline: Baseline = "none",
-    scale: Scale = "none",
-    eps: Epsilon = "verl",
-) -> Credit:
-    """The team's reward less the one of the same tape replayed without this voice."""
-    rewards = [t.outcome - _without(t) for t in batch.trajectories]
-    return result(*by_trajectory(batch, rewards, key, baseline=baseline, scale=scale, eps=eps))
-
-
-def _without(t: Trajectory) -> float:
-    return number(t.without)
-
-
-def coalition(
-    batch: Batch,
-    worth: Callable[[Team], list[float]],
-    key: TrajectoryKey,
-    baseline: Baseline,
-    scale: Scale,
-    eps: Epsilon,
-) -> Credit:
-    """Credit from the coalitions' table of each run."""
-    rewards = _of_each_run(batch, worth)
-    return result(*by_trajectory(batch, rewards, key, baseline=baseline, scale=scale, eps=eps))
-
-
-__all__ = ["Counter", "cory", "difference", "leave_one_out", "mean", "mmoa_rag", "public_goods", "shapley", "waltz"]
-_ = (from_table, shapley_sampled)

@@ -34,9 +34,7 @@ def magrpo(
     return result(rows, counts)
 
 
-def _align(
-    batch: Batch, gamma: float, scale: Scale, eps: Epsilon
-) -> tuple[list[list[float]], Counter[str]]:
+def _align(batch: Batch, gamma: float, scale: Scale, eps: Epsilon) -> tuple[list[list[float]], Counter[str]]:
     """Siblings are the samples of one turn after one parent; without node names, of one turn of the group."""
     returns = node_returns(batch, [steps(t) for t in batch.trajectories], gamma)
     worth: dict[Path, float] = {}
@@ -52,7 +50,7 @@ def _align(
 
 
 def _cross(batch: Batch) -> tuple[list[list[float]], Counter[str]]:
-    """Each completion gets the sum, over the joint samples it is in, of reward less the mean of all of them."""
+    """Each completion gets the sum, over the joint samples it is in, of reward less the mean of all."""
     found = [nan] * len(batch.trajectories)
     counts: Counter[str] = Counter()
     for places in members((t.group, t.voice) for t in batch.trajectories).values():

@@ -1,17 +1,18 @@
 """Credit that tells the turns of one trajectory apart by rewards of their own."""
 
-from collections import Counter
-from math import fsum, isnan, nan
+from math import fsum, nan
 from typing import Literal
 
 from motet.credit.compare import Baseline, Epsilon, Scale, by_step, by_trajectory, compare
-from motet.credit.keys import KEYS, StepKey, TrajectoryKey, check
+from motet.credit.keys import StepKey, TrajectoryKey, check, check_turns
 from motet.credit.returns import discounted
 from motet.credit.rewards import information_gain, judged, own, shaped_by_past
 from motet.credit.types import Batch, Credit, Scores, result
 
 
-def mt_grpo(batch: Batch, *, weight: float = 1.0, key: TrajectoryKey = "task", eps: Epsilon = "trl") -> Credit:
+def mt_grpo(
+    batch: Batch, *, weight: float = 1.0, key: TrajectoryKey = "task", eps: Epsilon = "trl"
+) -> Credit:
     """Outcome and turn rewards standardised apart; the turn's part only where a tool's result follows."""
     trajectories = batch.trajectories
     outcomes = [t.outcome for t in trajectories]
@@ -39,7 +40,7 @@ def igpo(
     scale: Scale = "std",
     eps: Epsilon = "verl",
 ) -> Credit:
-    """Information gain of each turn and the outcome of the last, standardised in the group, then discounted."""
+    """Information gain of each turn, outcome of the last, standardised in the group, then discounted."""
     check(batch, "task")
     rewards = [information_gain(t, log=log) for t in batch.trajectories]
     if order == "discount_first":
@@ -57,9 +58,8 @@ def igpo(
 
 def at_grpo(batch: Batch, *, alpha: float = 1.0, scale: Scale = "std", eps: Epsilon = "verl") -> Credit:
     """α·team + local reward, standardised among the samples of one agent at one turn from one state."""
-    rows = [
-        [(alpha * t.outcome if alpha else 0.0) + local for local in own(t)] for t in batch.trajectories
-    ]
+    check_turns(batch)
+    rows = [[(alpha * t.outcome if alpha else 0.0) + local for local in own(t)] for t in batch.trajectories]
     return result(*by_step(batch, rows, "turn", scale=scale, eps=eps))
 
 
@@ -69,8 +69,7 @@ def marti(
     form: Literal["margin", "quality"] = "margin",
     alpha: float = 0.5,
     beta: float = 0.0,
-    key: StepKey = "task_voice",
-    baseline: Baseline = "mean",
+    key: StepKey = "turn",
     scale: Scale = "std",
     eps: Epsilon = "verl",
 ) -> Credit:
@@ -79,13 +78,13 @@ def marti(
         [x + (beta * t.outcome if beta else 0.0) for x in shaped_by_past(t, form, alpha)]
         for t in batch.trajectories
     ]
-    return result(*by_step(batch, rows, key, baseline=baseline, scale=scale, eps=eps))
+    return result(*by_step(batch, rows, key, scale=scale, eps=eps))
 
 
 def llm_critic(
     batch: Batch,
     *,
-    key: StepKey = "task",
+    key: StepKey = "turn",
     baseline: Baseline = "mean",
     scale: Scale = "none",
     gamma: float = 0.0,
@@ -94,6 +93,3 @@ def llm_critic(
     """A critic's score of each (voice, step) cell in place of the environment's reward."""
     rows = [discounted(judged(t), gamma) for t in batch.trajectories]
     return result(*by_step(batch, rows, key, baseline=baseline, scale=scale, eps=eps))
-
-
-__all__ = ["KEYS", "Counter", "at_grpo", "igpo", "isnan", "llm_critic", "marti", "mt_grpo"]

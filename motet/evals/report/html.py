@@ -20,7 +20,7 @@ MOST_ITEMS = 480
 MOST_CALLS = 12
 MOST_LETTERS = 4000
 
-SIGNS = {"earned": "▲", "not_earned": "▼", "unclear": "?"}
+SIGNS = {"earned": "▲", "unclear": "?", "not_earned": "▼"}
 
 
 class Cell(Struct, frozen=True):
@@ -93,13 +93,14 @@ def render(comparison: Comparison) -> str:
         shown=shown,
         cells={row.method: [cell(item, row.method) for item in shown] for row in rows},
         samples=[_sample(comparison, why, item) for why, item in worth_reading(items)],
+        findings=[row for finding in SIGNS for row in rows if row.verdict and row.verdict.finding == finding],
         signs=SIGNS,
     )
 
 
 def _point(row: Row) -> Point:
     accuracy = row.accuracy
-    return Point(row.method, row.tokens, accuracy.mean, accuracy.low, accuracy.high, row.role)
+    return Point(short(row.method), row.tokens, accuracy.mean, accuracy.low, accuracy.high, row.role)
 
 
 def by_difficulty(items: Sequence[Item]) -> list[Item]:

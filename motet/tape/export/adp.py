@@ -86,6 +86,6 @@ def _details(tape: Tape, call: Called) -> dict[str, Any]:
         "seed": started.seed,
         "used_by_answer": bool(ended and call.id in ended.parents),
     }
-    if tape.scores:
-        details["score"] = tape.scores[-1].value
+    if tape.score is not None:
+        details["score"] = tape.score
     return details

@@ -1,0 +1,65 @@
+"""What is known of a preset, and how its options are read."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+import msgspec
+
+from motet.credit.project import Reduction
+from motet.credit.types import Batch, Credit
+from motet.errors import BadInput, UnknownName
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named way to give credit.
+
+    Args:
+        function: from a batch to credit; its keyword-only parameters are the options.
+        paper: authors, year, arXiv id.
+        formula: the advantage, in one line.
+        system: its number in the catalogue of published systems, if it has one.
+        reduction: how the loss that goes with it weighs tokens (`motet.credit.weights`).
+    """
+
+    function: Callable[..., Credit]
+    paper: str
+    formula: str
+    system: int | None = None
+    reduction: Reduction = "sequence"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Each option with its default."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+    def read(self, given: dict[str, Any], name: str = "this preset") -> dict[str, Any]:
+        """All options, those given converted to their types (from words too).
+
+        Raises:
+            UnknownName: there is no such option. BadInput: a value is not of its type.
+        """
+        options = self.options
+        hints = get_type_hints(self.function)
+        for option, value in given.items():
+            if option not in options:
+                raise UnknownName(f"option of {name}", option, options)
+            try:
+                options[option] = msgspec.convert(value, hints[option], strict=False)
+            except msgspec.ValidationError as error:
+                raise BadInput(
+                    f"{option} of {name} is {value!r}, its default is {options[option]!r}: {error}"
+                ) from error
+        return options
+
+    def __call__(self, batch: Batch, **options: Any) -> Credit:
+        """The credit of a batch.
+
+        Raises:
+            UnknownName: there is no such option.
+            BadInput: a value is not of its type, or the trajectories lack what the formula needs.
+        """
+        return self.function(batch, **self.read(options))
