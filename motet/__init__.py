@@ -1,13 +1,10 @@
 """Motet: teams of language-model agents, written once as ordinary async functions.
 
-Names are imported when they are first used, so that `import motet` stays quick. Only `team` is imported at
-once: it shares its name with its module, which would take its place as soon as anything imported that.
+Names are imported when they are first used, so that `import motet` stays quick.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from motet.team import team
 
 if TYPE_CHECKING:
     from motet import evals, methods, tools
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
     from motet.models import model
     from motet.run import Run
     from motet.tape import Store
-    from motet.team import Team, Voices
+    from motet.teams import Team, Voices, team
     from motet.tools import tool
     from motet.types import Failure, Linked, Media, Message, Reply, Sampling, Task, Usage, fill
 
@@ -46,8 +43,9 @@ _HOME = {
     "model": "models",
     "Run": "run",
     "Store": "tape",
-    "Team": "team",
-    "Voices": "team",
+    "Team": "teams",
+    "team": "teams",
+    "Voices": "teams",
     "tool": "tools",
     "Failure": "types",
     "Linked": "types",

@@ -9,7 +9,7 @@ import msgspec
 
 from motet.agent import Agent
 from motet.tape.keys import digest
-from motet.team import Team
+from motet.teams import Team
 
 
 @lru_cache(maxsize=512)

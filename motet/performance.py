@@ -20,7 +20,7 @@ from motet.identity import prompts_of, team_identity
 from motet.run import Run
 from motet.structured import Shape, parse
 from motet.tape import RECORDER, Ended, Listener, Recorder, Started, Store, Tape, project_store
-from motet.team import Team, Voices
+from motet.teams import Team, Voices
 from motet.types import Content, Failure, FailureKind, Linked, Message, Reply, Task
 
 T = TypeVar("T")
@@ -67,7 +67,8 @@ class Performance:
             cancelled = isinstance(error, asyncio.CancelledError)
             kind = FailureKind.CANCELLED if cancelled else FailureKind.BUG
             if not isinstance(error, StoreError):
-                failure = Failure(kind, f"{type(error).__name__}: {error}")
+                words = "stopped before it ended" if cancelled else f"{type(error).__name__}: {error}"
+                failure = Failure(kind, words)
                 recorder.record(Ended(self.clock(), self.timer() - begun, failure=failure))
                 store.flush()
             raise

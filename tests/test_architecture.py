@@ -26,13 +26,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "call": {"models", "tape"},
     "agent": {"call", "concurrency", "memory", "models", "structured", "tape", "tools"},
     "run": {"tape", "viewer"},
-    "team": {"agent", "budget", "run", "identity", "performance"},
-    "identity": {"agent", "team"},
-    "performance": {"agent", "team", "identity", "budget", "call", "concurrency", "run", "structured"},
+    "teams": {"agent", "budget", "run", "identity", "performance"},
+    "identity": {"agent", "teams"},
+    "performance": {"agent", "teams", "identity", "budget", "call", "concurrency", "run", "structured"},
     "combine": {"agent", "answers", "concurrency", "structured"},
-    "methods": {"agent", "team", "combine", "answers", "tools"},
-    "evals": {"team", "performance", "combine", "answers", "tools", "methods", "models", "run", "budget"},
+    "methods": {"agent", "teams", "combine", "answers", "tools"},
+    "evals": {"teams", "performance", "combine", "answers", "tools", "methods", "models", "run", "budget"},
     "viewer": {"tape"},
+    "credit": {"tape"},
+    "envs": {"types", "errors", "agent", "teams", "tools"},
+    "losses": set(),
+    "train": {"credit", "losses", "envs", "teams", "models"},
 }
 DOORS = {"cli", "__init__"}
 ONE_BROAD_EXCEPT_PER_LINES = 800

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from motet.cli import SECTIONS, main
 from motet.cli.words import configure, read_budget
 from motet.errors import BadInput, UnknownName
-from motet.team import team
+from motet.teams import team
 
 TEAM = '''
 import motet

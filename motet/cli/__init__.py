@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from motet.cli.output import print_json
+from motet.cli.output import note, print_json
 from motet.errors import BadInput, MissingExtra, MotetError, UnknownName
 
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -47,7 +47,7 @@ class Motet(click.Group):
         for section, names in SECTIONS.items():
             commands = [(name, self.get_command(ctx, name)) for name in names]
             with formatter.section(section):
-                formatter.write_dl([(f"{n:8}", c.get_short_help_str(70)) for n, c in commands if c])
+                formatter.write_dl([(f"{n:8}", c.get_short_help_str(120)) for n, c in commands if c])
 
     def main(
         self, args: Sequence[str] | None = None, prog_name: str | None = None, *rest: Any, **extra: Any
@@ -87,7 +87,7 @@ def _tell(kind: str, message: str, code: int, as_json: bool) -> int:
     if as_json:
         print_json({"error": {"kind": kind, "message": message}})
     else:
-        click.echo(f"motet: {message}", err=True)
+        note(f"motet: {message}")
     return code
 
 
@@ -114,8 +114,8 @@ def main() -> None:
     """Teams of language models, written once as Python functions: run, recorded, compared.
 
     \b
-    Begin with the model that needs no key and no network once it is there:
-      motet models pull local
+    Begin with these; no key is needed:
+      motet demo
       motet run self_consistency "What is 17 * 23?" --model local
       motet show last
     """

@@ -10,7 +10,7 @@ from motet.cli.output import console, json_option, note, print_json
 
 if TYPE_CHECKING:
     from motet.budget import Budget
-    from motet.team import Team
+    from motet.teams import Team
 
 
 class Options(Struct, frozen=True):

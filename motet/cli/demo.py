@@ -7,7 +7,7 @@ import click
 
 from motet.agent import Agent, Voice
 from motet.cli.output import console, json_option, note, print_json
-from motet.team import team
+from motet.teams import team
 from motet.types import Reply, Task
 
 SUITE = "rg:chain_sum?min_terms=2&max_terms=2&min_digits=1&max_digits=1"

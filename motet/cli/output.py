@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motet.viewer.words import clean
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -22,8 +24,8 @@ def print_json(document: Any) -> None:
 
 
 def note(words: str) -> None:
-    """Say something that is not the result: on stderr."""
-    click.echo(words, err=True)
+    """Say something that is not the result: on stderr, without what would act on a terminal."""
+    click.echo(clean(words), err=True)
 
 
 def console(*, stderr: bool = False) -> "Console":

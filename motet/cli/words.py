@@ -14,7 +14,7 @@ import msgspec
 from motet.agent import Agent
 from motet.budget import Budget
 from motet.errors import BadInput, UnknownName
-from motet.team import Team
+from motet.teams import Team
 
 
 def find_team(name: str) -> Team[...]:

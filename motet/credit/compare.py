@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from math import fsum, isnan, nan, sqrt
 from typing import Literal
 
-from motet.credit.keys import KEYS, StepKey, TrajectoryKey, check, members
+from motet.credit.keys import KEYS, StepKey, check, members
 from motet.credit.types import Batch, Scores, spread
 
 Baseline = Literal["none", "mean", "loo"]
@@ -102,7 +102,7 @@ def compare(
 def by_trajectory(
     batch: Batch,
     scores: Sequence[float],
-    key: TrajectoryKey = "task",
+    key: StepKey = "task",
     *,
     baseline: Baseline = "mean",
     scale: Scale = "none",

@@ -1,8 +1,8 @@
 """What each voice was worth: the team with it against the team without it.
 
 `value(coalition)` is the team's reward when only these voices sing, found by replaying the tape without the
-others; it is asked once for each coalition. Replays for n voices: leave-one-out n + 1, exact Shapley 2ⁿ, sampled
-Shapley at most n·samples + 1.
+others; it is asked once for each coalition. Replays for n voices: leave-one-out n + 1, exact Shapley 2ⁿ,
+sampled Shapley at most n·samples + 1.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -73,8 +73,8 @@ def _same(states: Iterable[tuple[tuple[Name | None, ...], Name]]) -> None:
             where = ", ".join(str(part) for part in key[1:] if part not in (None, ""))
             raise BadInput(
                 f"group {key[0]!r}{f' ({where})' if where else ''} holds rollouts that started from "
-                f"different states, {_short(seen[key])} and {_short(state)}; only rollouts from one state can "
-                f"be compared: seed their environments alike, or give them groups of their own"
+                f"different states, {_short(seen[key])} and {_short(state)}; only rollouts from one state "
+                f"can be compared: seed their environments alike, or give them groups of their own"
             )
 
 

@@ -7,7 +7,8 @@ Voices act in sequence and each puts in a contribution c_i ≥ 0. With n voices 
 From the paper's abstract and its authors' README: the four terms (own strictly convex cost, a bonus scaled by
 what the predecessors put in, an equal share of the common good, a common penalty under a threshold). Our own
 choice: the square, the mean, the default numbers, and that the first voice, who has no predecessors, gets the
-bonus for c_1 itself (1 in place of the mean). With bonus = penalty = 0 it is the plain game, in which a voice gains share/n for each unit put in.
+bonus for c_1 itself (1 in place of the mean). With bonus = penalty = 0 it is the plain game, in which a voice
+gains share/n for each unit put in.
 """
 
 from collections.abc import Callable, Sequence

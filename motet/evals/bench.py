@@ -15,7 +15,7 @@ from motet.evals.scorers import Scorer
 from motet.performance import Performance
 from motet.tape import Called, Scored, Store, Tape, total_cost
 from motet.tape.keys import digest
-from motet.team import Team
+from motet.teams import Team
 from motet.types import FailureKind, Task, Usage
 
 UNFINISHED = (FailureKind.CANCELLED, FailureKind.BUG)

@@ -22,7 +22,7 @@ from motet.evals.progress import Counter, Progress, shown
 from motet.evals.suite import Suite, load_suite
 from motet.performance import run_blocking
 from motet.tape import Store, project_store
-from motet.team import Team
+from motet.teams import Team
 from motet.types import Task
 
 PILOT = 3

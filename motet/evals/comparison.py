@@ -205,7 +205,12 @@ class _Summary:
             else against.replace("self_consistency(", "self-consistency (")
         )
         gains = [a - b for a, b in zip(self.marks(label), self.marks(against), strict=True)]
-        return judge(label, gains, gain, f"{name} {at_ratio(theirs, ours, self.currency)}", self.currency)
+        words = f"{name} {at_ratio(theirs, ours, self.currency)}"
+        found = judge(label, gains, gain, words, self.currency)
+        if not (failures := sum(outcome.failure is not None for outcome in ours)):
+            return found
+        told = f"{found.sentence[:-1]} ({failures} of {len(ours)} runs failed)."
+        return msgspec.structs.replace(found, sentence=told)
 
 
 def bounded(interval: Interval, lowest: float) -> Interval:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from motet.agent import Agent
 from motet.errors import BadInput
 from motet.performance import bind, cast_names
-from motet.team import Team
+from motet.teams import Team
 
 
 @dataclass(frozen=True, slots=True)

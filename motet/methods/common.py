@@ -7,7 +7,7 @@ from msgspec import Meta, Struct, defstruct
 
 from motet.agent import Voice
 from motet.errors import BadInput, ModelError
-from motet.team import Voices
+from motet.teams import Voices
 from motet.types import Linked, Reply
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from motet.team import Team
+from motet.teams import Team
 from motet.tools.calculator import calculate
 
 AT_MOST = "≤ "

@@ -91,13 +91,8 @@ def dapo(
     ]
     found, counts = by_trajectory(batch, scores, key, scale="std", eps=eps)
     filtered = sum(KEYS[key](t, 0) in flat and not isnan(t.outcome) for t in batch.trajectories)
-    more = Counter(
-        filtered_groups=len(flat),
-        filtered=filtered,
-        unscored=-filtered,
-        overlong=sum(p < 0 for p in penalties),
-    )
-    counts.update(more)
+    counts.update(filtered_groups=len(flat), filtered=filtered, unscored=-filtered)
+    counts["overlong"] = sum(p < 0 for p in penalties)
     return result(found, counts)
 
 

@@ -90,7 +90,7 @@ def waltz(
     form: float = 0.1,
     scale: Scale = "std",
 ) -> Credit:
-    """The answerer gets its answers' rewards; the adviser what its advice improved, if its label was right."""
+    """The answerer gets its answers' rewards; the adviser what its advice improved."""
     known = {t.voice for t in batch.trajectories}
     for name in (adviser, answerer):
         if batch.trajectories and name not in known:

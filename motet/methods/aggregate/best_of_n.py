@@ -14,7 +14,7 @@ from motet.answers import instruction
 from motet.errors import ModelError
 from motet.methods.common import at_least, one_of
 from motet.methods.single.chain_of_thought import STEPS
-from motet.team import team
+from motet.teams import team
 from motet.types import Linked, Reply, Task, fill
 
 JUDGE = """\

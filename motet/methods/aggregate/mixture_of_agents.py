@@ -12,7 +12,7 @@ from motet.agent import Voice
 from motet.answers import instruction
 from motet.combine import ask_all
 from motet.methods.common import at_least, seats
-from motet.team import Voices, team
+from motet.teams import Voices, team
 from motet.types import Reply, Task, fill
 
 AGGREGATE = """\

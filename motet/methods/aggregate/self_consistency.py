@@ -12,7 +12,7 @@ from motet.answers import instruction
 from motet.combine import majority
 from motet.methods.common import at_least
 from motet.methods.single.chain_of_thought import STEPS
-from motet.team import team
+from motet.teams import team
 from motet.types import Linked, Task
 
 

@@ -12,7 +12,7 @@ from motet.agent import Voice
 from motet.answers import instruction
 from motet.methods.aggregate.mixture_of_agents import AGGREGATE
 from motet.methods.common import at_least
-from motet.team import team
+from motet.teams import team
 from motet.types import Reply, Task, fill
 
 

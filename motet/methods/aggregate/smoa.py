@@ -22,7 +22,7 @@ from motet.combine import answered, ask_each
 from motet.errors import ModelError
 from motet.methods.aggregate.mixture_of_agents import AGGREGATE
 from motet.methods.common import at_least, keep_best, seats
-from motet.team import Voices, team
+from motet.teams import Voices, team
 from motet.types import Linked, Reply, Task, fill
 
 ROLES = """\

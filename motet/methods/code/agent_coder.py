@@ -17,7 +17,7 @@ from motet.answers import extract, instruction
 from motet.combine import answered, ask_each
 from motet.errors import ModelError
 from motet.methods.common import at_least
-from motet.team import team
+from motet.teams import team
 from motet.tools.sandbox import Limits, Outcome
 from motet.tools.sandbox import sandbox as open_sandbox
 from motet.types import Linked, Reply, Task, fill

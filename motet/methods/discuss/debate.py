@@ -13,7 +13,7 @@ has answered by the end, the run fails.
 from motet.answers import instruction
 from motet.combine import answered, ask_each, leave_one_out, majority, tally
 from motet.methods.common import at_least, seats, share
-from motet.team import Voices, team
+from motet.teams import Voices, team
 from motet.types import Linked, Reply, Task, fill
 
 REVISE = """\

@@ -24,7 +24,7 @@ from motet.combine import ask_all, majority, tally
 from motet.methods.common import at_least, keep_best, seats
 from motet.run import Run
 from motet.tape import Tape
-from motet.team import Voices, team
+from motet.teams import Voices, team
 from motet.types import Linked, Task, fill
 
 REPLY = """\

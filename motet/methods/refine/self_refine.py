@@ -16,7 +16,7 @@ from motet.agent import Voice
 from motet.answers import instruction
 from motet.errors import ModelError
 from motet.methods.common import at_least
-from motet.team import team
+from motet.teams import team
 from motet.types import Linked, Reply, Task, fill
 
 CRITICISE = """\

@@ -16,7 +16,7 @@ from motet.combine import majority, tally
 from motet.errors import ModelError
 from motet.methods.common import at_least, share
 from motet.methods.single.chain_of_thought import STEPS
-from motet.team import team
+from motet.teams import team
 from motet.types import Linked, Reply, Task
 
 

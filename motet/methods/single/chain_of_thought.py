@@ -9,7 +9,7 @@ Failure: when the voice fails, the run fails.
 
 from motet.agent import Voice
 from motet.answers import instruction
-from motet.team import team
+from motet.teams import team
 from motet.types import Reply, Task
 
 STEPS = "Let's think step by step, then give the answer."

@@ -7,7 +7,7 @@ Failure: when the voice fails, the run fails.
 
 from motet.agent import Voice
 from motet.answers import instruction
-from motet.team import team
+from motet.teams import team
 from motet.types import Reply, Task
 
 
