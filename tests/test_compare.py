@@ -140,7 +140,7 @@ def test_a_comparison_in_which_everything_fails_is_still_a_table() -> None:
     found = compare([polish], 3, "sim:fail=1")
     assert [r.accuracy.mean for r in found.rows] == [0, 0]
     assert found.rows[0].failures == {"server": 3}
-    assert found.verdicts["polish"].endswith("(3 of 3 runs failed).")
+    assert found.verdicts["polish"].endswith("; 3 of 3 runs failed.")
 
 
 def test_a_hard_limit_holds_for_every_run() -> None:

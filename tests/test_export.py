@@ -153,7 +153,7 @@ def test_otlp_json_is_as_collectors_read_it():
     assert export([tape], "otel") == export([tape], "otel") and export([], "otel") == '{"resourceSpans":[]}\n'
 
 
-# Agent Data Protocol: schema 1.2.0 of its repository, as JSON schema; its models forbid other fields.
+# Agent Data Protocol: schema 1.5.0 of its repository, as JSON schema; its models forbid other fields.
 
 
 def step(tag: str, required: dict, **optional: dict) -> dict:
@@ -164,7 +164,7 @@ def step(tag: str, required: dict, **optional: dict) -> dict:
 WORDS: dict = {"type": "string"}
 ADP = {
     "properties": {
-        "schema_version": {"const": "1.2.0"},
+        "schema_version": {"const": "1.5.0"},
         "id": WORDS,
         "content": {
             "type": "array",
@@ -172,11 +172,17 @@ ADP = {
             "items": {
                 "oneOf": [
                     step("message_action", {"content": WORDS}, description=WORDS, reasoning_content=WORDS),
-                    step("api_action", {"function": WORDS, "kwargs": {"type": "object"}}, description=WORDS),
+                    step(
+                        "api_action",
+                        {"function": WORDS, "kwargs": {"type": "object"}},
+                        description=WORDS,
+                        tool_call_id=WORDS,
+                    ),
                     step(
                         "text_observation",
                         {"content": WORDS, "source": {"enum": ["user", "agent", "environment"]}},
                         name=WORDS,
+                        tool_call_id=WORDS,
                     ),
                 ]
             },
@@ -192,16 +198,31 @@ def test_adp_trajectories_are_the_conversations_of_each_voice():
     made = [json.loads(line) for line in export([perform()], "adp").splitlines()]
     for trajectory in made:
         jsonschema.validate(trajectory, ADP)
-    assert SCHEMA_VERSION == "1.2.0"
+    assert SCHEMA_VERSION == "1.5.0"
     assert [t["details"]["voice"] for t in made] == ["writer", "critic", "writer"]
     kinds = [(step["class_"], step.get("source", "")) for step in made[0]["content"]]
     assert kinds == [
         ("text_observation", "environment"), ("text_observation", "user"), ("text_observation", "user"),
         ("api_action", ""), ("text_observation", "environment"), ("message_action", ""),
     ]  # fmt: skip
-    assert made[0]["content"][3]["kwargs"] == {"expression": "17*23"}
+    action, result = made[0]["content"][3:5]
+    assert action["kwargs"] == {"expression": "17*23"} and action["description"] == "Let me see."
+    assert action["tool_call_id"] == result["tool_call_id"] and result["content"] == "391"
     assert [t["details"]["used_by_answer"] for t in made] == [False, False, True]
     assert made[-1]["details"]["score"] == 1.0 and PICTURE.digest in made[0]["content"][2]["content"]
+
+
+def test_adp_tool_calls_are_linked_one_to_one_also_when_a_model_repeats_its_ids():
+    wanted = [{"id": "same", "name": "calculator", "arguments": {"expression": "1+1"}}]
+    lines = [Line(tool_calls=wanted), Line(tool_calls=[*wanted, {"name": "nosuch"}]), "2"]
+    agent = Agent(Scripted(lines), tools=[calculator])
+    tape = motet.methods.direct.cast(agent).run("1+1?", store=Store.memory()).tape
+    (trajectory,) = (json.loads(line) for line in export([tape], "adp").splitlines())
+    jsonschema.validate(trajectory, ADP)
+    ids = {"api_action": [], "text_observation": [], "message_action": []}
+    for made in trajectory["content"]:
+        ids[made["class_"]].append(made.get("tool_call_id"))
+    assert len(set(ids["api_action"])) == 3 and ids["text_observation"][-3:] == ids["api_action"]
 
 
 # Inspect

@@ -81,7 +81,7 @@ def _singer(model: str) -> Any:
 
     if model.partition(":")[0] == "local":
         _fetch(model)
-        return Agent(model, sampling=Sampling(temperature=0.7, max_tokens=64))
+        return Agent(model, sampling=Sampling(temperature=0.7, max_tokens=48))
     return Agent(model)
 
 
@@ -107,7 +107,7 @@ def _compare(singer: Any, n: int, seed: int) -> Any:
         methods.best_of_n(n=3),
         methods.self_refine(r=1),
         methods.debate(n=3, r=1),
-        methods.mixture_of_agents(n=3),
+        methods.mixture_of_agents(n=3, layers=2),
     ]
     return compare([m.cast(singer) for m in lineup], SUITE, model=singer, n=n, seed=seed)
 

@@ -10,7 +10,7 @@ from math import fsum, isnan, nan, sqrt
 from typing import Literal
 
 from motet.credit.keys import KEYS, StepKey, check, members
-from motet.credit.types import Batch, Scores, spread
+from motet.credit.types import Batch, Scores, flat, fold, spread, unscored
 
 Baseline = Literal["none", "mean", "loo"]
 Scale = Literal["none", "std", "batch"]
@@ -89,12 +89,14 @@ def compare(
             counts["singletons"] += 1
             advantages[where[0]] = 0.0
             continue
-        counts["zero_variance"] += len(xs) > 1 and min(xs) == max(xs)
-        width = std(xs) + small if scale == "std" else 1.0
+        spread_of_it = std(xs)
+        counts["zero_variance"] += len(xs) > 1 and not spread_of_it
+        # Equal scores are 0 apart already: dividing by eps alone would only blow up what is not centred.
+        width = spread_of_it + small if scale == "std" and spread_of_it else 1.0
         for i, x in zip(where, BASELINES[baseline](xs), strict=True):
             advantages[i] = x / width
     if scale == "batch" and len(scored) > 1:
-        width = std([advantages[i] for i in scored]) + small
+        width = std([advantages[i] for i in scored]) + small or 1.0
         advantages = [x / width for x in advantages]
     return advantages, counts
 
@@ -127,6 +129,6 @@ def by_step(
     """One score a step, compared with the steps that have the same key."""
     check(batch, key)
     keys = [KEYS[key](t, i) for t in batch.trajectories for i in range(len(t.steps))]
-    flat, counts = compare([x for row in scores for x in row], keys, baseline=baseline, scale=scale, eps=eps)
-    values = iter(flat)
-    return [[next(values) for _ in row] for row in scores], counts
+    values, counts = compare(flat(scores), keys, baseline=baseline, scale=scale, eps=eps)
+    counts["unscored"] = unscored(scores)
+    return fold(values, scores), counts

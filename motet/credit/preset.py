@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from motet.credit.project import Reduction
-from motet.credit.types import Batch, Credit
+from motet.credit.types import Credit
 from motet.errors import BadInput, UnknownName
 
 
@@ -43,7 +43,7 @@ class Preset:
             UnknownName: there is no such option. BadInput: a value is not of its type.
         """
         options = self.options
-        hints = get_type_hints(self.function)
+        hints = get_type_hints(self.function, include_extras=True)
         for option, value in given.items():
             if option not in options:
                 raise UnknownName(f"option of {name}", option, options)
@@ -54,12 +54,3 @@ class Preset:
                     f"{option} of {name} is {value!r}, its default is {options[option]!r}: {error}"
                 ) from error
         return options
-
-    def __call__(self, batch: Batch, **options: Any) -> Credit:
-        """The credit of a batch.
-
-        Raises:
-            UnknownName: there is no such option.
-            BadInput: a value is not of its type, or the trajectories lack what the formula needs.
-        """
-        return self.function(batch, **self.read(options))

@@ -2,42 +2,46 @@
 
 Voices act in sequence and each puts in a contribution c_i ≥ 0. With n voices and final quality Q:
 
-    r_i = −cost·c_i² + bonus·c_i·mean(c_1 … c_{i−1}) + share·Q/n − penalty·[Q < threshold]
+    r_i = −cost·c_i^power + bonus·c_i·(c_1 + … + c_{i−1}) + share·Q/n − penalty·[Q < threshold]
 
 From the paper's abstract and its authors' README: the four terms (own strictly convex cost, a bonus scaled by
-what the predecessors put in, an equal share of the common good, a common penalty under a threshold). Our own
-choice: the square, the mean, the default numbers, and that the first voice, who has no predecessors, gets the
-bonus for c_1 itself (1 in place of the mean). With bonus = penalty = 0 it is the plain game, in which a voice
-gains share/n for each unit put in.
+the predecessors' accumulated contributions, an equal share of the common good, a common penalty under a
+threshold). Our own choice: how the bonus is multiplied out, and the numbers.
 """
 
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from motet.credit.compare import mean
+from motet.errors import BadInput
 
 
 class Rules(Struct, frozen=True):
-    """The numbers of the game. `share` multiplies the common good; the rest are as in the formula."""
+    """The numbers of the game, as in the formula. `share` multiplies the common good."""
 
-    cost: float = 0.25
-    bonus: float = 0.5
+    cost: float = 1.0
+    power: float = 2.0
+    bonus: float = 1.0
     share: float = 1.5
-    penalty: float = 1.0
+    penalty: float = 2.0
     threshold: float = 0.0
 
 
-PLAIN = Rules(cost=1.0, bonus=0.0, share=1.5, penalty=0.0)
-"""The game without the paper's mechanism."""
+PLAIN = Rules(power=1.0, bonus=0.0, penalty=0.0)
+"""The game without the paper's mechanism: one unit costs 1 and gives everybody share/n."""
 
 
 def payoffs(contributions: Sequence[float], quality: float, rules: Rules) -> list[float]:
-    """What each voice gets, in the order in which they acted."""
-    n = len(contributions)
-    common = rules.share * quality / n - rules.penalty * (quality < rules.threshold)
+    """What each voice gets, in the order in which they acted.
+
+    Raises:
+        BadInput: a contribution is less than 0.
+    """
+    if any(c < 0 for c in contributions):
+        raise BadInput(f"contributions are {list(contributions)!r}; nobody can put in less than 0")
+    common = rules.share * quality / len(contributions) - rules.penalty * (quality < rules.threshold)
     return [
-        -rules.cost * c * c + rules.bonus * c * (mean(contributions[:i]) if i else 1.0) + common
+        -rules.cost * c**rules.power + rules.bonus * c * sum(contributions[:i]) + common
         for i, c in enumerate(contributions)
     ]
 

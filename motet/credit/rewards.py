@@ -7,6 +7,7 @@ from typing import Literal
 
 from motet.credit.compare import mean
 from motet.credit.types import Scores, Trajectory, number
+from motet.errors import BadInput
 
 Outcome = Literal["rest", "add", "none"]
 Source = Literal["outcome", "steps", "turns", "progress", "gain", "judge", "difference"]
@@ -46,15 +47,22 @@ def information_gain(trajectory: Trajectory, *, log: bool = False) -> list[float
     """How much likelier each turn made the true answer (IGPO, arXiv:2510.14967); the last gets the outcome.
 
     p_t = exp(mean log-probability of the answer's tokens, given all before turn t); turn t gets p_{t+1} − p_t
-    (their logarithms' difference with `log`). Steps without `answer_logp` give their own reward instead.
+    (their logarithms' difference with `log`). Steps without `answer_logp` give their own reward instead. With one
+    number missing, nothing of the trajectory is scored.
     """
-    if not trajectory.steps:
-        return []
-    if all(step.answer_logp is None for step in trajectory.steps):
-        return [*turns(trajectory)[:-1], trajectory.outcome]
-    logps = [number(step.answer_logp) for step in trajectory.steps]
-    known = logps if log else [exp(x) for x in logps]
-    return [*(after - before for before, after in pairwise(known)), trajectory.outcome]
+    steps = trajectory.steps
+    if all(step.answer_logp is None for step in steps):
+        gains = turns(trajectory)[:-1]
+    else:
+        logps = [number(step.answer_logp) for step in steps]
+        if any(x > 0 for x in logps):
+            raise BadInput(
+                f"answer_logp is {max(logps)!r}; expected the logarithm of a probability, at most 0"
+            )
+        known = logps if log else [exp(x) for x in logps]
+        gains = [after - before for before, after in pairwise(known)]
+    found = [*gains, trajectory.outcome]
+    return [nan] * len(steps) if any(map(isnan, found)) else found[: len(steps)]
 
 
 def progress(trajectory: Trajectory, beta: float = 0.5) -> list[float]:

@@ -1,11 +1,14 @@
 """What credit is computed from and what comes out: the JSON contract of `motet credit`, as types."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
+Share = Annotated[float, Meta(ge=0, le=1)]
+"""A discount, a decay, a λ."""
+Positive = Annotated[int, Meta(ge=1)]
 Numbers = float | tuple[float, ...]
 Name = str | int
 Scores = list[list[float]]
@@ -130,6 +133,22 @@ def result(scores: Sequence[Sequence[float]], counts: Mapping[str, int]) -> Cred
     """A `Credit` from scores with NaN for what is not known. Counts of nothing are left out."""
     advantages = tuple(tuple(x if isfinite(x) else None for x in row) for row in scores)
     return Credit(advantages, {name: n for name, n in counts.items() if n})
+
+
+def unscored(scores: Sequence[Sequence[float]]) -> int:
+    """How many trajectories have a step that cannot be scored."""
+    return sum(any(isnan(x) for x in row) for row in scores)
+
+
+def flat(scores: Sequence[Sequence[float]]) -> list[float]:
+    """The numbers of all steps in one row."""
+    return [x for row in scores for x in row]
+
+
+def fold(values: Sequence[float], like: Sequence[Sequence[object]]) -> Scores:
+    """One row of numbers cut into rows as long as those of `like`."""
+    each = iter(values)
+    return [[next(each) for _ in row] for row in like]
 
 
 def spread(values: Sequence[float], batch: Batch) -> Scores:

@@ -89,8 +89,8 @@ class Kuhn:
             won = -1.0 if seat == "first" else 1.0
         else:
             stake = 2.0 if action == "call" else 1.0
-            won = stake if state.cards[0] > state.cards[1] else -stake
-            won = won if set(state.cards) != {"J", "K"} else (stake if state.cards[0] == "K" else -stake)
+            higher = CARDS.index(state.cards[0]) > CARDS.index(state.cards[1])
+            won = stake if higher else -stake
         return after, {"first": won, "second": -won}
 
     def perfect(self, state: Hand, seat: str, rng: Random) -> str:

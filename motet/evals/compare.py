@@ -112,18 +112,18 @@ async def acompare(
     store, seeds = options.get("store") or project_store(), _counted("seeds", options.get("seeds", 1))
     teams = cast_all(methods, model)
     with shown(options.get("on_progress")) as listener:
-        field = Field(
+        board = Board(
             Bench(suite.scorer, store, limit),
             [(task, seed + i) for task in suite for i in range(seeds)],
             _counted("concurrency", options.get("concurrency", 8)),
             Counter(listener),
         )
         if options.get("baselines", True):
-            entries, matches, direct = await _with_baselines(field, teams, model, currency)
+            entries, matches, direct = await _with_baselines(board, teams, model, currency)
         else:
             entries, matches, direct = entries_of(teams), {}, None
-            await field.play(entries, "methods")
-    items = field.items(suite.tasks, [entry.label for entry in entries], seeds)
+            await board.play(entries, "methods")
+    items = board.items(suite.tasks, [entry.label for entry in entries], seeds)
     settings = Settings(
         suite=suite.name, scorer=scorer_identity(suite.scorer), n=len(items), seed=seed, seeds=seeds,
         currency=currency, budget=limit.limits() if limit else {}, model=_model_name(model),
@@ -132,7 +132,7 @@ async def acompare(
 
 
 @dataclass
-class Field:
+class Board:
     """The work that there is, a task with a seed each, and the outcomes so far, by label."""
 
     bench: Bench
@@ -181,7 +181,7 @@ class Field:
 
 
 async def _with_baselines(
-    field: Field, teams: "list[Team[...]]", model: Any, currency: Currency
+    board: Board, teams: "list[Team[...]]", model: Any, currency: Currency
 ) -> tuple[list[Entry], dict[str, str], str]:
     """Run the methods, a single call and a single vote; then as many votes as cost what a method costs.
 
@@ -198,16 +198,16 @@ async def _with_baselines(
         return same_or_new(self_consistency(n=n).cast(voice), f"self_consistency(n={n})", methods)
 
     rivals = {PILOT: voting(PILOT), 1: voting(1)}  # in this order the one vote is there already, and free
-    await field.play([single, *methods, *rivals.values()], "methods")
-    one, pilot = (field.spend(rivals[n], currency) for n in (1, PILOT))
-    if not one and not all(outcome.failure for outcome in field.outcomes[rivals[1].label]):
+    await board.play([single, *methods, *rivals.values()], "methods")
+    one, pilot = (board.spend(rivals[n], currency) for n in (1, PILOT))
+    if not one and not all(outcome.failure for outcome in board.outcomes[rivals[1].label]):
         raise BadInput(f"a call spends no {currency} here, so they cannot be made equal; use budget='calls'")
-    spent = {entry.label: field.spend(entry, currency) for entry in methods}
+    spent = {entry.label: board.spend(entry, currency) for entry in methods}
     votes = merge_levels({label: votes_for(spend, one, (PILOT, pilot)) for label, spend in spent.items()})
     for attempt in range(1 + REMATCHES):
         rivals |= {n: voting(n) for n in sorted({*votes.values()} - {*rivals})}
-        await field.play(list(rivals.values()), "baselines")
-        tried = {n: field.spend(rival, currency) for n, rival in rivals.items()}
+        await board.play(list(rivals.values()), "baselines")
+        tried = {n: board.spend(rival, currency) for n, rival in rivals.items()}
         better = merge_levels(rematched(votes, spent, tried))
         if better == votes or attempt == REMATCHES:
             break

@@ -209,7 +209,7 @@ class _Summary:
         found = judge(label, gains, gain, words, self.currency)
         if not (failures := sum(outcome.failure is not None for outcome in ours)):
             return found
-        told = f"{found.sentence[:-1]} ({failures} of {len(ours)} runs failed)."
+        told = f"{found.sentence[:-1]}; {failures} of {len(ours)} runs failed."
         return msgspec.structs.replace(found, sentence=told)
 
 

@@ -14,35 +14,46 @@ SIGNS = {"earned": "[green]▲[/]", "not_earned": "[red]▼[/]", "unclear": "[ye
 
 
 def table(comparison: "Comparison") -> "Table":
-    """One row a method; intervals are 95%, everything but the differences is the mean of a run."""
+    """One row a method, narrow enough for 80 characters; intervals are 95%, the rest is the mean of a run."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
     settings = comparison.settings
     made = Table(
-        box=SIMPLE_HEAD, title=f"{settings.suite}, {settings.n} items", title_justify="left", pad_edge=False
+        box=SIMPLE_HEAD,
+        title=f"{settings.suite}, {settings.n} items",
+        title_justify="left",
+        pad_edge=False,
+        leading=1,
     )
-    made.add_column("")
-    made.add_column("method", overflow="fold", min_width=12)
-    for name in ("accuracy", "tokens", "calls", "$", "s", "failed", "over direct"):
-        made.add_column(name, justify="right", no_wrap=True)
-    made.add_column(f"over equal {settings.currency}", no_wrap=True)
+    made.add_column("", no_wrap=True)
+    made.add_column("method", overflow="fold")
+    for head in ("accuracy", "a run takes", "over direct", f"over equal\n{settings.currency}"):
+        made.add_column(head, justify="right", no_wrap=True)
     for row in comparison.rows:
+        label = short(row.method) if row.role == "baseline" else row.method
         made.add_row(
             SIGNS[row.verdict.finding] if row.verdict else "",
-            escape(short(row.method) if row.role == "baseline" else row.method),
-            percent(row.accuracy),
-            f"{row.tokens:,.0f}",
-            f"{row.calls:.1f}",
-            money(row.cost),
-            f"{row.seconds:.2f}",
-            failed(row),
-            difference(row.over_direct),
-            f"{difference(row.over_matched)} {escape(short(row.matched))}",
+            escape(f"{label}\nfailed: {failed(row)}" if row.failures else label),
+            stacked(percent(row.accuracy)),
+            takes(row),
+            stacked(difference(row.over_direct)),
+            escape(stacked(f"{difference(row.over_matched)} {short(row.matched)}".strip())),
             style="dim" if row.role == "baseline" else "",
         )
     return made
+
+
+def takes(row: "Row") -> str:
+    """What a run spends, a line for each currency."""
+    price = f"\n${money(row.cost)}" if row.cost else ""
+    return f"{row.tokens:,.0f} tokens\n{row.calls:.1f} calls{price}\n{row.seconds:.2f} s"
+
+
+def stacked(words: str) -> str:
+    """A number over its interval over what it is held against."""
+    return words.replace(" (", "\n(", 1).replace(") ", ")\n", 1)
 
 
 def percent(interval: "Interval") -> str:

@@ -38,7 +38,7 @@ class Skills(Struct, frozen=True, omit_defaults=True):
         fix: probability that, shown only its own wrong answer again, it corrects it.
         spoil: probability that, shown only its own right answer again, it gives it up.
         deceive: probability that it gives the item's one agreed wrong answer, whatever it knows.
-        fail: probability that the call fails, with the error `failure`.
+        fail: probability that a request fails, with the error `failure`.
         latency: seconds a call takes.
         tokens: output tokens of a reply.
         cost: US dollars per million tokens.
@@ -123,12 +123,13 @@ class Sim:
         if self.skills.latency:
             await asyncio.sleep(self.skills.latency)
         said = [m.text for m in messages]
+        luck = Random(digest("luck", self.skills.seed, context.seed, said, context.index))
+        if luck.random() < self.skills.fail:
+            raise FAILURES[self.skills.failure](f"{self.name} was told to fail now and then")
         return [self._reply(said, context, context.index + i, sampling) for i in range(n)]
 
     def _reply(self, said: list[str], context: CallContext, index: int, sampling: Sampling) -> Reply:
         rng = Random(digest(self.skills.seed, context.seed, said, index))
-        if rng.random() < self.skills.fail:
-            raise FAILURES[self.skills.failure](f"{self.name} was told to fail now and then")
         mind = _Mind(self.skills, context, rng)
         text = mind.judged(sampling.schema) if sampling.schema else mind.reply_with(mind.answer())
         usage = Usage(sum(len(s) for s in said) // 4, self.skills.tokens)

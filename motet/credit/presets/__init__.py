@@ -124,7 +124,7 @@ PRESETS: dict[str, Preset] = {
     "public_goods": Preset(
         teams.public_goods,
         "Liang et al. 2025, arXiv:2508.02076",
-        "r_i = −cost·c_i² + bonus·c_i·mean(c_<i) + share·Q/n − penalty·[Q < threshold]; A = r − V or − mean",
+        "r_i = −cost·c_i^power + bonus·c_i·Σc_<i + share·Q/n − penalty·[Q < threshold]; A = r − V or − mean",
         system=12,
     ),
     "waltz": Preset(

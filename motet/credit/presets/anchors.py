@@ -7,17 +7,17 @@ from motet.credit.compare import Epsilon, Scale, by_trajectory, compare
 from motet.credit.keys import KEYS
 from motet.credit.returns import discounted
 from motet.credit.rewards import Outcome, steps, with_weight
-from motet.credit.types import Batch, Credit, Scores, result
+from motet.credit.types import Batch, Credit, Share, flat, fold, result
 
 
 def gigpo(
     batch: Batch,
     *,
     omega: float = 1.0,
-    gamma: float = 0.95,
+    gamma: Share = 0.95,
     scale: Scale = "std",
     outcome: Outcome = "rest",
-    similar: float = 1.0,
+    similar: Share = 1.0,
     eps: Epsilon = "verl",
 ) -> Credit:
     """GRPO's advantage + ω·that of a step's discounted return among the steps taken in the same state."""
@@ -28,11 +28,9 @@ def gigpo(
         return result(whole, counts)
     returns = [discounted(steps(t, outcome), gamma) for t in batch.trajectories]
     anchors = _anchors(batch, similar)
-    flat, found = compare([g for row in returns for g in row], anchors, scale=scale, eps=eps)
-    values = iter(flat)
-    local: Scores = [[next(values) for _ in row] for row in returns]
+    values, found = compare(flat(returns), anchors, scale=scale, eps=eps)
     return result(
-        with_weight(whole, local, omega),
+        with_weight(whole, fold(values, returns), omega),
         {**counts, "anchors": found["groups"], "lone_anchors": found["singletons"]},
     )
 

@@ -9,7 +9,7 @@ from motet.credit.counterfactual import leave_one_out as worth_by_absence
 from motet.credit.counterfactual import shapley as shapley_values
 from motet.credit.keys import TrajectoryKey
 from motet.credit.presets.teams import Team, of_each_run
-from motet.credit.types import Batch, Credit, number, result
+from motet.credit.types import Batch, Credit, Positive, number, result
 from motet.errors import BadInput
 
 Worth = Callable[[list[str], Value], dict[str, float]]
@@ -24,6 +24,10 @@ def difference(
     eps: Epsilon = "verl",
 ) -> Credit:
     """The team's reward less the one of the same tape replayed without this voice (`without`)."""
+    if batch.trajectories and all(t.without is None for t in batch.trajectories):
+        raise BadInput(
+            "no trajectory has `without`: give the team's reward when the tape is replayed without it"
+        )
     rewards = [t.outcome - number(t.without) for t in batch.trajectories]
     return result(*by_trajectory(batch, rewards, key, baseline=baseline, scale=scale, eps=eps))
 
@@ -45,7 +49,7 @@ def shapley(
     batch: Batch,
     *,
     method: Literal["exact", "sampled"] = "exact",
-    samples: int = 100,
+    samples: Positive = 100,
     seed: int = 0,
     baseline: Baseline = "none",
     scale: Scale = "none",

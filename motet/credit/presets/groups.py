@@ -9,7 +9,7 @@ from motet.credit.compare import Baseline, Epsilon, Scale, by_step, by_trajector
 from motet.credit.keys import KEYS, StepKey, TrajectoryKey
 from motet.credit.returns import Time, over, step_values
 from motet.credit.rewards import SOURCES, Source, overlong
-from motet.credit.types import Batch, Credit, result
+from motet.credit.types import Batch, Credit, Positive, Share, result
 
 
 def compose(
@@ -20,7 +20,7 @@ def compose(
     time: Time = "outcome",
     baseline: Baseline | Literal["value"] = "mean",
     scale: Scale = "none",
-    gamma: float = 1.0,
+    gamma: Share = 1.0,
 ) -> Credit:
     """Any point of the product of axes."""
     scores = over([SOURCES[source](t) for t in batch.trajectories], time, gamma)
@@ -73,8 +73,8 @@ def dapo(
     *,
     key: TrajectoryKey = "task",
     eps: Epsilon = "verl",
-    longest: int = 20480,
-    cache: int = 4096,
+    longest: Positive = 20480,
+    cache: Positive = 4096,
     factor: float = 1.0,
     keep: bool = False,
 ) -> Credit:

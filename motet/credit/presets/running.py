@@ -4,11 +4,11 @@ from math import nan
 
 from motet.credit.keys import KEYS, TrajectoryKey
 from motet.credit.running import running
-from motet.credit.types import Batch, Credit, result, spread
+from motet.credit.types import Batch, Credit, Share, result, spread
 
 
 def reinforce(
-    batch: Batch, *, decay: float = 0.95, key: TrajectoryKey = "all", drop_zero: bool = False
+    batch: Batch, *, decay: Share = 0.95, key: TrajectoryKey = "all", drop_zero: bool = False
 ) -> Credit:
     """The outcome less a running mean of the outcomes before it."""
     found, state = running(
@@ -24,6 +24,6 @@ def reinforce(
     return Credit(credit.advantages, credit.counts, state)
 
 
-def rae(batch: Batch, *, decay: float = 0.95, drop_zero: bool = False) -> Credit:
+def rae(batch: Batch, *, decay: Share = 0.95, drop_zero: bool = False) -> Credit:
     """REINFORCE with a running mean for each game and role."""
     return reinforce(batch, decay=decay, key="game_voice", drop_zero=drop_zero)

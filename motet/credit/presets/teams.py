@@ -10,7 +10,7 @@ from motet.credit.keys import episodes
 from motet.credit.presets.critics import gae_of
 from motet.credit.public_goods import Rules, payoffs
 from motet.credit.rewards import improvement, outcome, steps, turns
-from motet.credit.types import Batch, Credit, Scores, Trajectory, number, result
+from motet.credit.types import Batch, Credit, Scores, Share, Trajectory, number, result
 from motet.errors import BadInput, UnknownName
 
 Team = list[Trajectory]
@@ -32,12 +32,12 @@ def _with_rewards(batch: Batch, rewards: list[float]) -> Batch:
     )
 
 
-def mmoa_rag(batch: Batch, *, gamma: float = 1.0, lam: float = 0.95) -> Credit:
+def mmoa_rag(batch: Batch, *, gamma: Share = 1.0, lam: Share = 0.95) -> Credit:
     """PPO in which every voice gets the team's reward and its own penalties (its steps' rewards)."""
     return gae_of(_with_rewards(batch, of_each_run(batch, _common)), lambda t: steps(t, "add"), gamma, lam)
 
 
-def cory(batch: Batch, *, gamma: float = 1.0, lam: float = 0.95) -> Credit:
+def cory(batch: Batch, *, gamma: Share = 1.0, lam: Share = 0.95) -> Credit:
     """PPO in which both voices get the sum of both rewards."""
     sums = of_each_run(batch, lambda team: [fsum(t.outcome for t in team)] * len(team))
     return gae_of(_with_rewards(batch, sums), steps, gamma, lam)
@@ -56,15 +56,15 @@ def _common(team: Team) -> list[float]:
 def public_goods(
     batch: Batch,
     *,
-    cost: float = 0.25,
-    bonus: float = 0.5,
+    cost: float = 1.0,
+    power: float = 2.0,
+    bonus: float = 1.0,
     share: float = 1.5,
-    penalty: float = 1.0,
+    penalty: float = 2.0,
     threshold: float = 0.0,
-    scale: Scale = "none",
 ) -> Credit:
     """The sequential public-goods payoff of each voice, less its critic's value or else its group's mean."""
-    rules = Rules(cost, bonus, share, penalty, threshold)
+    rules = Rules(cost, power, bonus, share, penalty, threshold)
 
     def score(team: Team) -> list[float]:
         return payoffs([_contribution(t) for t in team], _common(team)[0], rules)
@@ -72,7 +72,7 @@ def public_goods(
     rewards = of_each_run(batch, score)
     if batch.trajectories and all(s.value is not None for t in batch.trajectories for s in t.steps):
         return gae_of(_with_rewards(batch, rewards), outcome, 1.0, 1.0)
-    return result(*by_trajectory(batch, rewards, "task_voice", scale=scale))
+    return result(*by_trajectory(batch, rewards, "task_voice"))
 
 
 def _contribution(t: Trajectory) -> float:
@@ -101,15 +101,16 @@ def waltz(
             t = batch.trajectories[i]
             if t.voice == adviser:
                 partner = [rows[j] for j in places if batch.trajectories[j].voice == answerer]
-                rows[i] = _advice(t, improvement(partner[0]) if partner else [], (alpha, label, form))
+                rows[i] = _advice(t, improvement(partner[0]) if partner else None, (alpha, label, form))
     return result(*by_step(batch, rows, "voice", scale=scale, eps=1e-8))
 
 
-def _advice(t: Trajectory, gains: list[float], weights: tuple[float, float, float]) -> list[float]:
+def _advice(t: Trajectory, gains: list[float] | None, weights: tuple[float, float, float]) -> list[float]:
     alpha, label, form = weights
     found = []
     for i, step in enumerate(t.steps):
         right = 1.0 if step.judge is None else number(step.judge)
-        gain = gains[i] if i < len(gains) else 0.0  # advice that nobody followed improved nothing
+        # Advice that nobody followed improved nothing; with no partner at all that cannot be known.
+        gain = nan if gains is None else gains[i] if i < len(gains) else 0.0
         found.append(alpha * gain * right + label * right + form * (step.reward or 0.0))
     return found

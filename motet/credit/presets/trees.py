@@ -10,14 +10,15 @@ from motet.credit.keys import check, members
 from motet.credit.keys import turn as turn_of
 from motet.credit.rewards import outcome, steps
 from motet.credit.tree import Path, node_returns, paths
-from motet.credit.types import Batch, Credit, number, result, spread
+from motet.credit.types import Batch, Credit, Share, number, result, spread, unscored
+from motet.errors import BadInput
 
 
 def magrpo(
     batch: Batch,
     *,
     mode: Literal["align", "cross"] = "align",
-    gamma: float = 0.9,
+    gamma: Share = 0.9,
     scale: Scale = "none",
     clip: float = 0.0,
     eps: Epsilon = "verl",
@@ -39,18 +40,23 @@ def _align(batch: Batch, gamma: float, scale: Scale, eps: Epsilon) -> tuple[list
     returns = node_returns(batch, [steps(t) for t in batch.trajectories], gamma)
     worth: dict[Path, float] = {}
     sibling: dict[Path, Hashable] = {}
-    for t, row, values in zip(batch.trajectories, paths(batch), returns, strict=True):
+    for t, row, ends in zip(batch.trajectories, paths(batch), returns, strict=True):
         for i, path in enumerate(row):
             named = i > 0 and t.steps[i - 1].node
             sibling[path] = path[:-1] if named else (t.group, t.voice, "turn", turn_of(t, i))
-            worth[path] = values[i]
-    flat, counts = compare(list(worth.values()), [sibling[p] for p in worth], scale=scale, eps=eps)
-    found = dict(zip(worth, flat, strict=True))
+            worth[path] = ends[i]
+    values, counts = compare(list(worth.values()), [sibling[p] for p in worth], scale=scale, eps=eps)
+    found = dict(zip(worth, values, strict=True))
+    counts["unscored"] = unscored(returns)
     return [[found[path] for path in row] for row in paths(batch)], counts
 
 
 def _cross(batch: Batch) -> tuple[list[list[float]], Counter[str]]:
     """Each completion gets the sum, over the joint samples it is in, of reward less the mean of all."""
+    if batch.trajectories and not any(t.joint_rewards for t in batch.trajectories):
+        raise BadInput(
+            "no trajectory has `joint_rewards`: give the rewards of the joint samples each is part of"
+        )
     found = [nan] * len(batch.trajectories)
     counts: Counter[str] = Counter()
     for places in members((t.group, t.voice) for t in batch.trajectories).values():
@@ -71,4 +77,4 @@ def malt(batch: Batch, *, threshold: float = 0.5, soft: bool = False) -> Credit:
     rows = [
         [x - threshold if soft or isnan(x) else 1.0 if x > threshold else -1.0 for x in row] for row in values
     ]
-    return result(rows, {"unscored": sum(isnan(x) for row in values for x in row)})
+    return result(rows, {"unscored": unscored(values)})

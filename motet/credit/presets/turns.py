@@ -7,7 +7,7 @@ from motet.credit.compare import Baseline, Epsilon, Scale, by_step, by_trajector
 from motet.credit.keys import StepKey, TrajectoryKey, check, check_turns
 from motet.credit.returns import discounted
 from motet.credit.rewards import information_gain, judged, own, shaped_by_past
-from motet.credit.types import Batch, Credit, Scores, result
+from motet.credit.types import Batch, Credit, Share, flat, fold, result, unscored
 
 
 def mt_grpo(
@@ -27,13 +27,14 @@ def mt_grpo(
         [*(a + weight * x for a, x in zip(a_row[:-1], x_row[:-1], strict=True)), a_row[-1]] if use else b_row
         for use, a_row, x_row, b_row in zip(used, whole, local, both, strict=True)
     ]
+    counts["unscored"] = unscored(rows)
     return result(rows, {**counts, "without_tool": len(used) - sum(used)})
 
 
 def igpo(
     batch: Batch,
     *,
-    gamma: float = 1.0,
+    gamma: Share = 1.0,
     order: Literal["normalise_first", "discount_first"] = "normalise_first",
     pool: Literal["joint", "separate"] = "joint",
     log: bool = False,
@@ -48,9 +49,9 @@ def igpo(
     last = [i == len(row) - 1 for row in rewards for i in range(len(row))]
     groups = [t.group for t in batch.trajectories for _ in t.steps]
     keys = [(g, end and pool == "separate") for g, end in zip(groups, last, strict=True)]
-    flat, counts = compare([x for row in rewards for x in row], keys, scale=scale, eps=eps)
-    values = iter(flat)
-    rows: Scores = [[next(values) for _ in row] for row in rewards]
+    values, counts = compare(flat(rewards), keys, scale=scale, eps=eps)
+    counts["unscored"] = unscored(rewards)
+    rows = fold(values, rewards)
     if order == "normalise_first":
         rows = [discounted(row, gamma) for row in rows]
     return result(rows, counts)
@@ -87,7 +88,7 @@ def llm_critic(
     key: StepKey = "turn",
     baseline: Baseline = "mean",
     scale: Scale = "none",
-    gamma: float = 0.0,
+    gamma: Share = 0.0,
     eps: Epsilon = "verl",
 ) -> Credit:
     """A critic's score of each (voice, step) cell in place of the environment's reward."""

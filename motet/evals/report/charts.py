@@ -81,8 +81,8 @@ def scatter(points: Sequence[Point], width: float = 760, height: float = 400) ->
     frame = Box(52, 12, width - 16, height - 44)
     across, x_of = _axis([p.x for p in points], frame.left, frame.right)
     low = min(p.low for p in points)
-    bottom = max(0.0, math.floor(10 * low - 0.2) / 10)
-    step = 0.2 if bottom < 0.4 else 0.1 if bottom < 0.75 else 0.05
+    step = 0.2 if low < 0.4 else 0.1 if low < 0.75 else 0.05
+    bottom = max(0.0, math.floor(low / step - 0.2) * step)
     up_values = [i * step for i in range(math.ceil(bottom / step - 1e-9), round(1 / step) + 1)]
 
     def y_of(value: float) -> float:

@@ -1,6 +1,6 @@
 """Agent Data Protocol: trajectories of actions and observations, for fine-tuning agents.
 
-Song et al. 2025, *Agent Data Protocol*, arXiv:2510.24702; schema version 1.2.0. The protocol knows one
+Song et al. 2025, *Agent Data Protocol*, arXiv:2510.24702; schema version 1.5.0. The protocol knows one
 agent per trajectory, so each conversation of each voice (a path through the tree that no later call
 continues) is a trajectory of its own: what the voice said are actions, all else are observations.
 """
@@ -15,7 +15,7 @@ from motet.tape.export.arguments import read_arguments
 from motet.tape.tape import Tape
 from motet.types import Media, Part, Text, ToolCall, ToolResult
 
-SCHEMA_VERSION = "1.2.0"
+SCHEMA_VERSION = "1.5.0"
 
 
 def to_adp(runs: Sequence[Tape]) -> str:
@@ -32,7 +32,7 @@ def trajectories(tape: Tape) -> Iterator[dict[str, Any]]:
             yield {
                 "schema_version": SCHEMA_VERSION,
                 "id": f"{tape.run}-{call.id}",
-                "content": [step for node in _path(tape, call.node) for step in _steps(node)],
+                "content": _content(_path(tape, call.node)),
                 "details": _details(tape, call),
             }
 
@@ -45,25 +45,41 @@ def _path(tape: Tape, key: str) -> list[Node]:
     return path[::-1]
 
 
-def _steps(node: Node) -> Iterator[dict[str, Any]]:
+def _content(path: list[Node]) -> list[dict[str, Any]]:
+    """The steps of a conversation. A tool's result shares an id with its action; models repeat theirs."""
+    steps: list[dict[str, Any]] = []
+    waiting: dict[str, dict[str, Any]] = {}
+    linked = 0
+    for node in path:
+        for step, part in _steps(node):
+            steps.append(step)
+            if isinstance(part, ToolCall):
+                waiting[part.id] = step
+            elif isinstance(part, ToolResult) and (action := waiting.pop(part.id, None)):
+                linked += 1
+                action["tool_call_id"] = step["tool_call_id"] = f"call_{linked:06d}"
+    return steps
+
+
+def _steps(node: Node) -> Iterator[tuple[dict[str, Any], Part]]:
+    """Each step with the part of the message it was made from."""
     if node.role != "assistant":
         for part in node.parts:
-            yield _observation(node.role, part)
+            yield _observation(node.role, part), part
         return
     said = "\n".join(part.text for part in node.parts if isinstance(part, Text))
     wanted = [part for part in node.parts if isinstance(part, ToolCall)]
     if said and not wanted:
-        yield {"class_": "message_action", "content": said}
+        yield {"class_": "message_action", "content": said}, Text(said)
     for i, call in enumerate(wanted):
-        action = {"class_": "api_action", "function": call.name, "kwargs": read_arguments(call.arguments)}
-        yield action | ({"description": said} if said and i == 0 else {})
+        kwargs = read_arguments(call.arguments)
+        action = {"class_": "api_action", "function": call.name, "kwargs": kwargs}
+        yield action | ({"description": said} if said and i == 0 else {}), call
 
 
 def _observation(role: str, part: Part) -> dict[str, Any]:
-    seen: dict[str, Any] = {
-        "class_": "text_observation",
-        "source": "user" if role == "user" else "environment",
-    }
+    source = "user" if role == "user" else "environment"
+    seen: dict[str, Any] = {"class_": "text_observation", "source": source}
     match part:
         case ToolResult():
             return seen | {"content": part.text, "name": part.name}
