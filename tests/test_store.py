@@ -16,6 +16,7 @@ from voices import Echo, review
 
 from motet import Store, Task
 from motet.errors import (
+    BadInput,
     StoreBusy,
     StoreCorrupt,
     StoreError,
@@ -45,7 +46,7 @@ def test_runs_are_found_by_the_beginning_of_their_name(path: Path) -> None:
     assert store.load(second[:-1]).run == second
     with pytest.raises(UnknownName, match="no run is called"):
         store.load("nope")
-    with pytest.raises(UnknownName):
+    with pytest.raises(BadInput, match="several runs"):
         store.load(first[:4])
     assert [t.run for t in store.runs()] == [second, first]
     assert store.runs()[0].ended is not None

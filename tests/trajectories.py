@@ -5,7 +5,9 @@ from typing import Any
 from motet.credit import Step, Trajectory
 
 
-def rollout(reward: float | None, *steps: Step, group: str = "g", voice: str = "v", **more: Any) -> Trajectory:
+def rollout(
+    reward: float | None, *steps: Step, group: str = "g", voice: str = "v", **more: Any
+) -> Trajectory:
     """A trajectory of one step, if no steps are given."""
     return Trajectory(group=group, voice=voice, reward=reward, steps=steps or (Step(),), **more)
 

@@ -18,6 +18,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Put teams to work": ("run", "compare"),
     "Look at what was kept": ("show", "runs", "export"),
     "See what there is": ("methods", "suites", "models"),
+    "Train": ("credit",),
 }
 """The commands, in the order in which help lists them; `run` is `motet.cli.run.command`."""
 

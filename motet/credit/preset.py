@@ -1,8 +1,10 @@
 """What is known of a preset, and how its options are read."""
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, get_type_hints
 
 import msgspec
@@ -48,9 +50,21 @@ class Preset:
             if option not in options:
                 raise UnknownName(f"option of {name}", option, options)
             try:
-                options[option] = msgspec.convert(value, hints[option], strict=False)
-            except msgspec.ValidationError as error:
+                options[option] = _read(value, hints[option])
+            except ValueError as error:
                 raise BadInput(
                     f"{option} of {name} is {value!r}, its default is {options[option]!r}: {error}"
                 ) from error
         return options
+
+
+def _read(value: Any, wanted: Any) -> Any:
+    try:
+        found = msgspec.convert(value, wanted, strict=False)
+    except msgspec.ValidationError:
+        if not isinstance(value, str) or not re.fullmatch(r"[+-]?\.\d+", value):
+            raise
+        found = msgspec.convert(float(value), wanted)  # `.95`, which is no number in JSON
+    if isinstance(found, float) and not isfinite(found):
+        raise ValueError("expected a finite number")
+    return found

@@ -13,9 +13,18 @@ Outcome = Literal["rest", "add", "none"]
 Source = Literal["outcome", "steps", "turns", "progress", "gain", "judge", "difference"]
 
 
+def _all_or_nothing(rewards: list[float]) -> list[float]:
+    """The rewards, or NaN for all when one is not known: what is not scored must not pass for 0."""
+    return [nan] * len(rewards) if any(map(isnan, rewards)) else rewards
+
+
+def _at_the_end(trajectory: Trajectory, reward: float) -> list[float]:
+    return _all_or_nothing([*[0.0] * (len(trajectory.steps) - 1), reward])[: len(trajectory.steps)]
+
+
 def outcome(trajectory: Trajectory) -> list[float]:
     """The outcome at the last step, nothing before."""
-    return [*[0.0] * (len(trajectory.steps) - 1), trajectory.outcome][: len(trajectory.steps)]
+    return _at_the_end(trajectory, trajectory.outcome)
 
 
 def own(trajectory: Trajectory) -> list[float]:
@@ -33,9 +42,9 @@ def steps(trajectory: Trajectory, outcome: Outcome = "rest") -> list[float]:
     """
     found = own(trajectory)
     if not found or outcome == "none":
-        return found
+        return _all_or_nothing(found)
     found[-1] += trajectory.outcome - (fsum(found) if outcome == "rest" else 0.0)
-    return found
+    return _all_or_nothing(found)
 
 
 def turns(trajectory: Trajectory) -> list[float]:
@@ -47,8 +56,8 @@ def information_gain(trajectory: Trajectory, *, log: bool = False) -> list[float
     """How much likelier each turn made the true answer (IGPO, arXiv:2510.14967); the last gets the outcome.
 
     p_t = exp(mean log-probability of the answer's tokens, given all before turn t); turn t gets p_{t+1} − p_t
-    (their logarithms' difference with `log`). Steps without `answer_logp` give their own reward instead. With one
-    number missing, nothing of the trajectory is scored.
+    (their logarithms' difference with `log`). Steps without `answer_logp` give their own reward instead. With
+    one number missing, nothing of the trajectory is scored.
     """
     steps = trajectory.steps
     if all(step.answer_logp is None for step in steps):
@@ -61,8 +70,7 @@ def information_gain(trajectory: Trajectory, *, log: bool = False) -> list[float
             )
         known = logps if log else [exp(x) for x in logps]
         gains = [after - before for before, after in pairwise(known)]
-    found = [*gains, trajectory.outcome]
-    return [nan] * len(steps) if any(map(isnan, found)) else found[: len(steps)]
+    return _all_or_nothing([*gains, trajectory.outcome])[: len(steps)]
 
 
 def progress(trajectory: Trajectory, beta: float = 0.5) -> list[float]:
@@ -83,8 +91,7 @@ def judged(trajectory: Trajectory) -> list[float]:
 
 def difference(trajectory: Trajectory) -> list[float]:
     """The team's reward less the one it has without this voice, at the last step."""
-    gap = trajectory.outcome - number(trajectory.without)
-    return [*[0.0] * (len(trajectory.steps) - 1), gap][: len(trajectory.steps)]
+    return _at_the_end(trajectory, trajectory.outcome - number(trajectory.without))
 
 
 SOURCES: dict[str, Callable[[Trajectory], list[float]]] = {

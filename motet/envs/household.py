@@ -55,8 +55,9 @@ class Household:
     zero_sum: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.things < 1 or self.steps < 1:
-            raise BadInput(f"{self!r}: expected 1 thing and 1 step or more")
+        places = len(OPEN + CLOSED) - len(TREAT)
+        if not 1 <= self.things < places or self.steps < 1:
+            raise BadInput(f"{self!r}: expected 1 to {places - 1} things, and 1 step or more")
 
     def start(self, rng: Random) -> Home:
         kinds = [rng.choice(FOOD + DISHES + OTHERS) for _ in range(self.things)]

@@ -6,6 +6,7 @@ rows of its answer are those of the gold query (in any order, unless an order wa
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
@@ -13,8 +14,8 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from motet.envs.databases import make_database
-from motet.errors import ToolError
+from motet.envs.databases import make_database, restore
+from motet.errors import BadInput, ToolError
 from motet.tools.sql import sql_tool
 
 SCHEMA = """
@@ -84,6 +85,10 @@ class TextToSql:
     seats: ClassVar[tuple[str, ...]] = ("analyst",)
     stake: ClassVar[float] = 0.0
     zero_sum: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 4 <= self.books <= len(NOUNS) * (len(NOUNS) - 1):
+            raise BadInput(f"books is {self.books!r}; expected 4 to {len(NOUNS) * (len(NOUNS) - 1)}")
 
     def start(self, rng: Random) -> Desk:
         rows = _rows(rng, self.books)
@@ -157,10 +162,6 @@ def same_rows(database: bytes, sql: str, gold: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _reader(database: bytes) -> Callable[[str], str]:
-    from contextlib import closing
-
-    from motet.envs.databases import restore
-
     with closing(restore(database)) as db:
         read: Callable[[str], str] = sql_tool(db, rows=ROWS).function
     return read

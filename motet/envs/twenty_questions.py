@@ -29,6 +29,8 @@ HAVE: dict[str, str] = {
     "is made of metal": "airplane car train bicycle knife kettle",
     "is ridden": "horse bicycle train",
     "has thorns or a sting": "bee rose cactus",
+    "is made of milk": "cheese",
+    "flows": "river",
     "is made by people": "bread cheese piano sofa lamp kettle knife phone airplane car train bicycle kite",
 }
 WORDS: tuple[str, ...] = tuple(sorted({word for words in HAVE.values() for word in words.split()}))

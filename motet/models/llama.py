@@ -190,16 +190,15 @@ def _error(status: int, body: dict[str, Any]) -> ModelError:
 
 
 def _threads() -> int:
-    """As many threads as there are idle cores.
+    """As many threads as this process may use cores.
 
-    They wait for each other at every layer, so one that has to share its core holds up all: with another
-    process on two cores, two threads were up to ten times slower than one.
+    They wait for each other at every layer, so one that has to share its core holds up all: on a machine
+    that is busy with something else, `taskset` to fewer cores makes the engine faster.
     """
     try:
-        cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
-    except (AttributeError, OSError):  # not on every system
-        cores, load = os.cpu_count() or 1, 0.0
-    return max(1, cores - round(load))
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
 
 
 def _library() -> Any:

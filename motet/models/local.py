@@ -121,6 +121,7 @@ class Local:
             model=self.name,
             version=self._weights.sha256[:12],
             tokens=Tokens(self._weights.label, prompt, choice.ids, choice.logprobs),
+            cost=0.0,
         )
 
 

@@ -12,6 +12,7 @@ from motet.tape.events import (
     NodeTokens,
     Scored,
     Started,
+    Stepped,
     ToolUsed,
 )
 from motet.tape.recorder import Listener, Meter, Recorder
@@ -35,6 +36,7 @@ __all__ = [
     "Recorder",
     "Scored",
     "Started",
+    "Stepped",
     "Store",
     "Tape",
     "ToolUsed",

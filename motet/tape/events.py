@@ -73,6 +73,29 @@ class ToolUsed(Struct, frozen=True, tag="tool", omit_defaults=True):
     failure: Failure | None = None
 
 
+class Stepped(Struct, frozen=True, tag="step", omit_defaults=True):
+    """An environment took the actions of the seats that were acting; every dict is by seat.
+
+    Args:
+        state: hash of the environment's state before the step; that of the first step is the episode's start.
+        actions: as text; None where no action could be read out of the reply.
+        observations: hash of what each acting seat saw.
+        rewards: for this step alone; a seat that is left out got 0.
+        calls: ids of the calls that chose the actions; a seat whose call failed is left out.
+        invalid: why an action was not taken.
+        done: whether the episode ended.
+    """
+
+    state: str
+    actions: dict[str, str | None]
+    observations: dict[str, str]
+    rewards: dict[str, float]
+    at: float
+    calls: dict[str, str] = {}
+    invalid: dict[str, str] = {}
+    done: bool = False
+
+
 class Scored(Struct, frozen=True, tag="score", omit_defaults=True):
     """A judgement of the run, or of one call of it when `call` is given. `value` is in [0, 1]."""
 
@@ -93,7 +116,7 @@ class Ended(Struct, frozen=True, tag="ended", omit_defaults=True):
     failure: Failure | None = None
 
 
-Event = Started | Called | ToolUsed | Scored | Ended
+Event = Started | Called | ToolUsed | Stepped | Scored | Ended
 
 
 class Asking(Struct, frozen=True, tag="asking"):

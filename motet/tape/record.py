@@ -37,6 +37,8 @@ def run_record(tape: Tape) -> dict[str, Any]:
     }
     if tape.score is not None:
         record["score"] = tape.score
+    if tape.steps:
+        record["steps"] = [_plain(step) for step in tape.steps]
     if tape.scores:
         record["scores"] = [_plain(score) for score in tape.scores]
     if ended and ended.failure:

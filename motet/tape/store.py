@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from motet.errors import (
+    BadInput,
     StoreBusy,
     StoreCorrupt,
     StoreError,
@@ -306,9 +307,10 @@ class Store:
         found = [r[0] for r in rows]
         if len(found) == 1 or run in found:
             return run if run in found else found[0]
-        raise UnknownName(
-            "run", run, found or [r[0] for r in self._read("SELECT id FROM runs ORDER BY at DESC LIMIT 200")]
-        )
+        if found:
+            raise BadInput(f"{run!r} begins the names of several runs: {', '.join(found)}; write more of it")
+        newest = self._read("SELECT id FROM runs ORDER BY at DESC LIMIT 200")
+        raise UnknownName("run", run, [r[0] for r in newest])
 
     def _load_path(self, tape: Tape, key: str) -> None:
         while key and key not in tape.nodes:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from motet.tape.events import Called, Ended, Event, Node, NodeTokens, Scored, Started, ToolUsed
+from motet.tape.events import Called, Ended, Event, Node, NodeTokens, Scored, Started, Stepped, ToolUsed
 from motet.types import Message, Usage
 
 
@@ -37,6 +37,11 @@ class Tape:
     def tools(self) -> list[ToolUsed]:
         """The uses of tools, in order of completion."""
         return [e for e in self.events if isinstance(e, ToolUsed)]
+
+    @property
+    def steps(self) -> list[Stepped]:
+        """The steps of an environment, oldest first."""
+        return [e for e in self.events if isinstance(e, Stepped)]
 
     @property
     def scores(self) -> list[Scored]:

@@ -72,7 +72,7 @@ PRESETS: dict[str, Preset] = {
         system=171,
     ),
     "dr_mas": Preset(
-        groups.dr_mas, "Feng et al. 2026 (Dr. MAS)", "GRPO with mean and std of each (group, voice)"
+        groups.dr_mas, "Feng et al. 2026, arXiv:2602.08847", "GRPO with mean and std of each (group, voice)"
     ),
     "rae": Preset(
         running.rae,
@@ -106,7 +106,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "marti": Preset(
         turns.marti,
-        "MARTI (TsinghuaC3I, 2025)",
+        "Zhang et al. 2026 (MARTI), ICLR",
         "margin R + α(R − Q), quality R + α(QR − (1−Q)(1−R)), Q = mean of earlier rewards; + β·outcome",
     ),
     "epo": Preset(

@@ -10,14 +10,16 @@ from motet.credit.keys import check
 from motet.credit.types import Batch, Credit, result, spread
 from motet.errors import UnknownName
 
-Utility = Literal["variance", "failure", "band"]
+Utility = Literal["variance", "failure", "success", "band"]
 
 UTILITIES: dict[str, Callable[[float], float]] = {
     "variance": lambda p: 4 * p * (1 - p),
     "failure": lambda p: 1 - p,
+    "success": lambda p: p,
     "band": lambda p: exp(-((p - 0.5) ** 2) / (2 * 0.2**2)),
 }
-"""What a proposal is worth when its solvers succeed at rate p."""
+"""What a proposal is worth when its solvers succeed at rate p. `success` is MetaAgent-X's: a design is worth
+the mean of its executions."""
 
 
 def hierarchical(

@@ -1,0 +1,91 @@
+"""The vocabulary of a Hugging Face model, with chats that grow without tokenising old replies again."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+from motet.types import Message
+
+
+class Vocabulary(Protocol):
+    """What turns chats into ids and ids into words."""
+
+    label: str
+    ends: frozenset[int]
+    pad: int
+
+    def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]: ...
+
+    def onward(
+        self, messages: Sequence[Message], known: int, prompt: tuple[int, ...], ids: tuple[int, ...]
+    ) -> tuple[int, ...] | None: ...
+
+    def decode(self, ids: Sequence[int]) -> str: ...
+
+    def encode(self, text: str) -> tuple[int, ...]: ...
+
+    def save(self, folder: str) -> None: ...
+
+
+class Words:
+    """A tokenizer of `transformers` and its chat template.
+
+    Args:
+        tokenizer: as `AutoTokenizer` gives it; one without a chat template gets the messages as paragraphs.
+        label: name of the vocabulary on the tape.
+        ends: ids that end a turn, besides the tokenizer's own.
+    """
+
+    def __init__(self, tokenizer: Any, label: str, ends: frozenset[int] = frozenset()) -> None:
+        self._tokenizer, self.label = tokenizer, label
+        own = tokenizer.eos_token_id
+        self.ends = ends | ({own} if own is not None else frozenset())
+        self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else own or 0
+
+    def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Ids of a chat, up to where the assistant is to speak."""
+        return self.encode(self._filled(messages))
+
+    def onward(
+        self, messages: Sequence[Message], known: int, prompt: tuple[int, ...], ids: tuple[int, ...]
+    ) -> tuple[int, ...] | None:
+        """Ids of a chat of which `prompt` and `ids` are those of the first `known` messages.
+
+        None when the chat template does not simply go on where it was (some take thoughts out of old turns):
+        then all has to be tokenised again.
+        """
+        so_far = self._filled(messages[: known - 1]) + self.decode(ids)
+        whole = self._filled(messages)
+        if not whole.startswith(so_far):
+            return None
+        rest = whole[len(so_far) :]
+        if ids and ids[-1] in self.ends:
+            end = self._tokenizer.decode([ids[-1]])
+            if not rest.startswith(end):
+                return None
+            rest = rest[len(end) :]
+        return prompt + ids + self.encode(rest)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The words, without the tokens that end a turn."""
+        said = [i for i in ids if i not in self.ends]
+        return str(self._tokenizer.decode(said, clean_up_tokenization_spaces=False))
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Ids of text in which special tokens are written out."""
+        return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def save(self, folder: str) -> None:
+        """Keep the tokenizer beside weights."""
+        self._tokenizer.save_pretrained(folder)
+
+    def _filled(self, messages: Sequence[Message]) -> str:
+        turns = [("user" if m.role == "tool" else m.role, m.text) for m in messages]
+        # Many templates insist that the roles take turns.
+        chat = [
+            {"role": role, "content": "\n\n".join(text for _, text in same)}
+            for role, same in groupby(turns, key=lambda turn: turn[0])
+        ]
+        if not self._tokenizer.chat_template:
+            return "".join(f"{turn['content']}\n\n" for turn in chat)
+        return str(self._tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
