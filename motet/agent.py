@@ -1,7 +1,6 @@
 """An agent: a model with instructions, tools and a memory, and the one loop that uses them."""
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Protocol, TypedDict, Unpack, cast, runtime_checkable
 
@@ -130,9 +129,9 @@ class Agent:
 
     def bound(self, name: str) -> "Agent":
         """This agent as one voice of one run: named, with a memory of its own."""
-        bound = copy(self)  # replace() would check the model again, for every voice of every run
-        object.__setattr__(bound, "name", name)
-        object.__setattr__(bound, "memory", self.memory.fresh() if self.memory else None)
+        # replace() would check the model again, for every voice of every run.
+        bound = object.__new__(Agent)
+        bound.__dict__.update(self.__dict__, name=name, memory=self.memory.fresh() if self.memory else None)
         return bound
 
 

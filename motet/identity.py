@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
 import msgspec
@@ -23,25 +24,24 @@ def source_of(function: Callable[..., Any]) -> str:
 
 def prompts_of(function: Callable[..., Any]) -> dict[str, str]:
     """The string constants of the function's module that its body names (and those it calls, one deep)."""
-    found: dict[str, str] = {}
-    for code_owner in (function, *_helpers(function)):
-        names = _names(code_owner.__code__)
-        module = code_owner.__globals__
-        found |= {n: module[n] for n in sorted(names) if n.isupper() and isinstance(module.get(n), str)}
-    return found
+    module = function.__globals__
+    owners = (function, *_helpers(function))
+    named = [n for owner in owners for n in _names(owner.__code__) if n.isupper()]
+    return {n: module[n] for n in named if isinstance(module.get(n), str)}
 
 
 def _helpers(function: Callable[..., Any]) -> list[Callable[..., Any]]:
     """The plain functions of the same module that the body names."""
     module = function.__globals__
-    named = (module.get(n) for n in sorted(_names(function.__code__)))
-    return [f for f in named if inspect.isfunction(f) and f.__module__ == function.__module__]
+    named = (module.get(n) for n in _names(function.__code__))
+    return [f for f in named if isinstance(f, FunctionType) and f.__module__ == function.__module__]
 
 
 @lru_cache(maxsize=512)
-def _names(code: Any) -> set[str]:
+def _names(code: Any) -> list[str]:
+    """The names that a piece of code and the functions within it use, sorted."""
     inner = (c for c in code.co_consts if inspect.iscode(c))
-    return set(code.co_names).union(*(_names(c) for c in inner))
+    return sorted({*code.co_names}.union(*(_names(c) for c in inner)))
 
 
 def team_identity(team: "Team[...]") -> str:
@@ -49,8 +49,13 @@ def team_identity(team: "Team[...]") -> str:
     function = team.function
     sources = [source_of(f) for f in (function, *_helpers(function))]
     cast = {name: [_member(m) for m in members] for name, members in sorted(team.parts.items())}
-    knobs = msgspec.to_builtins(dict(sorted(team.knobs.items())), enc_hook=repr)
+    knobs = msgspec.to_builtins(dict(sorted(team.knobs.items())), enc_hook=_plain)
     return digest(sources, prompts_of(function), knobs, cast)
+
+
+def _plain(knob: Any) -> str:
+    """A knob that is no data; a function is its source, since its address changes with every process."""
+    return source_of(knob) if isinstance(knob, FunctionType) else repr(knob)
 
 
 def _member(member: "Agent | Team[...]") -> Any:

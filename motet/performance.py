@@ -77,7 +77,7 @@ class Performance:
         recorder.record(Ended(self.clock(), self.timer() - begun, answer, parents, failure))
         # Lets the store write what this tick brought, in one transaction for all runs that end now.
         await asyncio.sleep(0)
-        store.check()
+        store.flush()
         return Run(recorder.tape)
 
     async def _play(
@@ -211,8 +211,8 @@ def read_answer(team: str, answer: Any) -> tuple[str, tuple[Reply, ...]]:
 
 
 def new_run_id(now: float) -> str:
-    """A name that sorts by time and does not repeat: `20260102-030405-1a2b3c`."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(3)}"
+    """A name that sorts by time and does not repeat: `20260102-030405-1a2b3c4d5e`."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(5)}"
 
 
 def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:

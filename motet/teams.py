@@ -4,6 +4,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Generic, ParamSpec, overload
 
 from motet.agent import Agent, Voice
@@ -60,8 +61,7 @@ class Team(Generic[P]):
     @property
     def voices(self) -> dict[str, bool]:
         """The names of the voices; True for one that takes several members."""
-        parameters = list(inspect.signature(self.function).parameters.values())[1:]
-        return {p.name: _is_group(p) for p in parameters if p.kind is not p.KEYWORD_ONLY}
+        return _voices_of(self.function)
 
     @property
     def identity(self) -> str:
@@ -202,6 +202,12 @@ def team(function: Callable[P, Awaitable[Answer]]) -> Team[P]:
     made: Team[P] = Team(function, function.__name__, knobs=knobs)
     object.__setattr__(made, "__doc__", function.__doc__)
     return made
+
+
+@lru_cache(maxsize=1024)
+def _voices_of(function: Callable[..., Awaitable[Answer]]) -> dict[str, bool]:
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return {p.name: _is_group(p) for p in parameters if p.kind is not p.KEYWORD_ONLY}
 
 
 def _is_group(parameter: inspect.Parameter) -> bool:

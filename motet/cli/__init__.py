@@ -15,9 +15,9 @@ from motet.errors import BadInput, MissingExtra, MotetError, UnknownName
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Begin here": ("demo", "doctor"),
-    "Put teams to work": ("run", "compare"),
+    "Put teams to work": ("run", "compare", "play"),
     "Look at what was kept": ("show", "runs", "export"),
-    "See what there is": ("methods", "suites", "models"),
+    "See what there is": ("methods", "suites", "models", "envs"),
     "Train": ("credit",),
 }
 """The commands, in the order in which help lists them; `run` is `motet.cli.run.command`."""

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 @click.argument("env")
 @click.option("--voice", "voices", multiple=True, metavar="SEAT=WHO", help="Who plays a seat.")
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option of the world.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the first episode; the next has the next.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Seed of the first episode; the next has the next."
+)
 @click.option("--episodes", default=1, show_default=True, type=click.IntRange(1), help="How many to play.")
 @click.option("--at-once", default=8, show_default=True, type=click.IntRange(1), help="Episodes at a time.")
 @click.option("--budget", metavar="LIMITS", help="Hard limits of each episode: tokens=N,calls=N,seconds=N.")
@@ -64,9 +66,10 @@ def perform(
     chosen = {name: _value(text) for name, text in (pair("set", given, "OPTION=VALUE") for given in settings)}
     team = seat_players(env, who, **chosen)
     limits = read_budget(budget) if budget else None
-    # People read one game at a time; what they are asked stands on stderr already.
-    watch = _narrate if episodes == 1 else None
-    at_once = 1 if "person" in who.values() else at_once
+    by_hand = "person" in who.values()
+    # A person learns from the seat alone: others' moves may be secret.
+    watch = _narrate if episodes == 1 and not by_hand else None
+    at_once = 1 if by_hand else at_once
 
     async def episode(seed: int) -> "Run":
         playing = team.configured(seed=seed)
@@ -97,14 +100,16 @@ def _show(runs: "list[Run]") -> None:
     for run in failed:
         note(f"motet: {run.id} was not played to its end: {told(run.error) if run.error else 'stopped'}")
     if means := _means(runs):
-        refused = {seat: 0 for seat in means}
+        refused = dict.fromkeys(means, 0)
         for run in runs:
             for seat in (seat for step in run.tape.steps for seat in step.invalid):
                 refused[seat] = refused.get(seat, 0) + 1
         players = _players(runs[0].tape, list(means))
         rows = [(seat, players[seat], f"{mean:+.3f}", str(refused[seat])) for seat, mean in means.items()]
         played = len(runs) - len(failed)
-        console().print(make_table(("seat", "player", f"mean return of {played}", "refused"), rows, right=[2, 3]))
+        console().print(
+            make_table(("seat", "player", f"mean return of {played}", "refused"), rows, right=[2, 3])
+        )
     note(f"{runs[-1].id}: {sum(len(run.tape.steps) for run in runs)} steps · motet show {runs[-1].id}")
 
 

@@ -1,6 +1,5 @@
 """Collecting many episodes at once, but never more than a few."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
@@ -9,7 +8,9 @@ from motet.concurrency import all_of
 T = TypeVar("T")
 
 
-async def collect(episode: Callable[[int], Awaitable[T]], seeds: Iterable[int], *, at_once: int = 16) -> list[T]:
+async def collect(
+    episode: Callable[[int], Awaitable[T]], seeds: Iterable[int], *, at_once: int = 16
+) -> list[T]:
     """Await `episode(seed)` for every seed, at most `at_once` of them at a time.
 
     An episode is begun when its turn comes, so no more than `at_once` environments live at a time.

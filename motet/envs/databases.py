@@ -20,7 +20,7 @@ def make_database(schema: str, rows: dict[str, list[Row]]) -> bytes:
 
 
 def query(database: bytes, sql: str, values: Iterable[Any] = ()) -> list[Row]:
-    """Rows of a query of our own. What a model writes goes through `motet.tools.sql_tool`, which can only read."""
+    """Rows of a query of our own; what a model writes goes through `motet.tools.sql_tool`."""
     with closing(restore(database)) as db:
         return db.execute(sql, tuple(values)).fetchall()
 

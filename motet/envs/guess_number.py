@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from motet.errors import BadInput
 
-BRIEF = """I think of a whole number from {low} to {high}. You have {guesses} guesses; after each I say whether mine is
-higher or lower. Answer with a number, as in "Action: 7"."""
+BRIEF = """I think of a whole number from {low} to {high}. You have {guesses} guesses; after each I say
+whether mine is higher or lower. Answer with a number, as in "Action: 7"."""
 
 
 class Guesses(Struct, frozen=True):
@@ -64,7 +64,8 @@ class GuessNumber:
 
     def text(self, state: Guesses, seat: str) -> str:
         told = ", ".join(
-            f"{n}: {'right' if n == state.number else 'higher' if n < state.number else 'lower'}" for n in state.said
+            f"{n}: {'right' if n == state.number else 'higher' if n < state.number else 'lower'}"
+            for n in state.said
         )
         return f"{self.guesses - len(state.said)} guesses left. So far: {told or 'nothing yet'}."
 

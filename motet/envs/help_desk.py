@@ -22,9 +22,9 @@ CREATE TABLE customer (email TEXT PRIMARY KEY, name TEXT);
 CREATE TABLE orders (id INTEGER PRIMARY KEY, email TEXT REFERENCES customer(email), item TEXT, price INTEGER,
                      status TEXT, days_since_delivery INTEGER, address TEXT);
 """
-POLICY = """Policy: A customer may change only own orders: ask for the e-mail address and check it. Only a pending
-order can be cancelled or get another address. Only a delivered order can be returned, within 30 days of delivery.
-Refuse everything else, and end with done."""
+POLICY = """Policy: A customer may change only own orders: ask for the e-mail address and check it.
+Only a pending order can be cancelled or get another address. Only a delivered order can be returned, within
+30 days of delivery. Refuse everything else, and end with done."""
 NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn")
 ITEMS = ("lamp", "kettle", "jacket", "headphones", "blanket", "backpack")
 STREETS = ("1 Mill Lane", "22 Bay Road", "7 Oak Street", "15 Hill Way", "3 Dock Square")
@@ -79,7 +79,7 @@ WISHES = ("cancel", "return", "address")
 BRIEF = """You work at the help-desk of a shop, with one customer. One tool call a turn, as one JSON object:
 {tools}
 {policy}"""
-CUSTOMER_BRIEF = "You are a customer of a shop and talk to its help-desk. Say in plain words what you want and what you know."
+CUSTOMER_BRIEF = "You are a customer of a shop and talk to its help-desk. Say in plain words what you want."
 
 
 class Wish(Struct, frozen=True):
@@ -178,19 +178,23 @@ class HelpDesk:
         call = msgspec.json.decode(self.read(state, "agent", actions["agent"]) or "", type=Tool)
         after = replace(state, steps=state.steps + 1)
         if isinstance(call, Say):
-            after = replace(after, past=(*state.past, ("desk", call.text[:LONGEST])), waits=self.customer_seat)
+            after = replace(
+                after, past=(*state.past, ("desk", call.text[:LONGEST])), waits=self.customer_seat
+            )
             if not self.customer_seat:
                 after = replace(after, past=(*after.past, ("customer", _answer(after))))
         else:
             database, told = use(state.database, call)
             said = msgspec.json.encode(call).decode()
-            after = replace(after, database=database, past=(*state.past, (said, told)), over=isinstance(call, Done))
+            after = replace(
+                after, database=database, past=(*state.past, (said, told)), over=isinstance(call, Done)
+            )
         if not self.acting(after):
             return after, dict.fromkeys(self.seats, float(dump(after.database) == state.wanted))
         return after, {}
 
     def perfect(self, state: Talk, seat: str, rng: Random) -> str:
-        """The customer: the rule. The agent: asks for the address, looks, and does what the blueprint says."""
+        """The customer: the rule. The agent: asks for the address, looks, and does what is right."""
         if seat == "customer":
             return _answer(state)
         made = {who for who, _ in state.past}

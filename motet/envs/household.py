@@ -15,7 +15,16 @@ from msgspec.structs import replace
 
 from motet.errors import BadInput
 
-OPEN = ("countertop 1", "countertop 2", "diningtable 1", "shelf 1", "shelf 2", "desk 1", "sinkbasin 1", "garbagecan 1")
+OPEN = (
+    "countertop 1",
+    "countertop 2",
+    "diningtable 1",
+    "shelf 1",
+    "shelf 2",
+    "desk 1",
+    "sinkbasin 1",
+    "garbagecan 1",
+)
 CLOSED = ("cabinet 1", "cabinet 2", "cabinet 3", "drawer 1", "drawer 2", "fridge 1", "microwave 1")
 FOOD = ("apple", "potato", "tomato", "egg", "bread")
 DISHES = ("mug", "plate", "bowl", "cup", "fork", "knife")

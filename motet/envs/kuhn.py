@@ -96,7 +96,9 @@ class Kuhn:
     def perfect(self, state: Hand, seat: str, rng: Random) -> str:
         """A draw from the equilibrium."""
         bold = rng.random() < self.boldness(state, seat)
-        return ("bet" if bold else "check") if self.legal(state, seat) is OPEN else ("call" if bold else "fold")
+        return (
+            ("bet" if bold else "check") if self.legal(state, seat) is OPEN else ("call" if bold else "fold")
+        )
 
     def boldness(self, state: Hand, seat: str) -> float:
         """Probability of betting or calling in equilibrium."""

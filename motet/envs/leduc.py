@@ -19,10 +19,10 @@ DECK = "JJQQKK"
 SEATS = ("first", "second")
 BETS = (2, 4)
 MOST_RAISES = 2
-BRIEF = """Leduc poker. The deck: J, Q, K, twice each, J lowest. You and one other player ante 1 chip and get one
-card. After a round of betting a public card is shown, and there is a second round. A raise is {0} chips in
-the first round and {1} in the second, at most two a round. A pair with the public card wins, else the
-higher card. You act {seat} in both rounds. "call" without a bet is a check.
+BRIEF = """Leduc poker. The deck: J, Q, K, twice each, J lowest. You and one other player ante 1 chip
+and get one card. After a round of betting a public card is shown, and there is a second round. A raise is
+{0} chips in the first round and {1} in the second, at most two a round. A pair with the public card wins,
+else the higher card. You act {seat} in both rounds. "call" without a bet is a check.
 Answer with one of the legal actions, as in "Action: call"."""
 
 
@@ -69,7 +69,8 @@ class Leduc:
         mine = state.cards[SEATS.index(seat)]
         public = state.cards[2] if len(state.rounds) > 1 else "not shown yet"
         said = "; then ".join(", ".join(r) or "nothing yet" for r in state.rounds[: len(BETS)])
-        return f"Your card: {mine}. Public card: {public}. So far: {said}. Legal: {', '.join(self.legal(state, seat))}."
+        legal = ", ".join(self.legal(state, seat))
+        return f"Your card: {mine}. Public card: {public}. So far: {said}. Legal: {legal}."
 
     def array(self, state: Deal, seat: str) -> Any:
         """Shape (24,): own rank (3), public rank or none (4), seat (1), each round's four actions as

@@ -15,7 +15,12 @@ from msgspec import Struct
 from motet.errors import BadInput
 
 SEATS = ("row", "column")
-PENNIES = {("heads", "heads"): (1, -1), ("heads", "tails"): (-1, 1), ("tails", "heads"): (-1, 1), ("tails", "tails"): (1, -1)}
+PENNIES = {
+    ("heads", "heads"): (1, -1),
+    ("heads", "tails"): (-1, 1),
+    ("tails", "heads"): (-1, 1),
+    ("tails", "tails"): (1, -1),
+}
 DILEMMA = {
     ("cooperate", "cooperate"): (3, 3),
     ("cooperate", "defect"): (0, 5),
@@ -52,7 +57,9 @@ class TableGame:
 
     def brief(self, seat: str) -> str:
         table = "\n".join(f"  {a}, {b}: {x}, {y}" for (a, b), (x, y) in self.table.items())
-        return BRIEF.format(title=self.title, rounds=self.rounds, seat=seat, table=table, example=self.actions[0])
+        return BRIEF.format(
+            title=self.title, rounds=self.rounds, seat=seat, table=table, example=self.actions[0]
+        )
 
     def acting(self, state: Rounds) -> tuple[str, ...]:
         return SEATS if len(state.played) < self.rounds else ()

@@ -20,11 +20,11 @@ WAYS = {"north": (-1, 0), "south": (1, 0), "west": (0, -1), "east": (0, 1)}
 MOVE = re.compile(r"\bmove\s*:?\s*(north|south|west|east)\b", re.IGNORECASE)
 LONGEST = 600
 SHOWN = 12
-BRIEF = """A maze of {size} x {size} cells: @ is where you are, G the goal, . free, # wall{hidden}. Rows go from north to
-south, columns from west to east. {how}
+BRIEF = """A maze of {size} x {size} cells: @ is where you are, G the goal, . free, # wall{hidden}.
+Rows go from north to south, columns from west to east. {how}
 You have {turns} turns in all. Say a move as in "move north"; a turn may also hold other words."""
 TOGETHER = """You walk it with another player, who sees other parts than you: tell each other what
-you see. You speak in turn, and a step is taken when both of you propose the same move, one after the other."""
+you see. You speak in turn; a step is taken when both of you propose the same move, one after the other."""
 Cell = tuple[int, int]
 
 
@@ -65,7 +65,9 @@ class Maze:
 
     def start(self, rng: Random) -> Walk:
         while True:
-            cells = [["#" if rng.random() < 0.35 else "." for _ in range(self.size)] for _ in range(self.size)]
+            cells = [
+                ["#" if rng.random() < 0.35 else "." for _ in range(self.size)] for _ in range(self.size)
+            ]
             start, goal = (rng.randrange(self.size), 0), (rng.randrange(self.size), self.size - 1)
             for row, column in (start, goal):
                 cells[row][column] = "."
@@ -99,7 +101,8 @@ class Maze:
         )
         talk = list(enumerate(state.said))[-SHOWN:]
         said = "\n".join(f"{self.seats[i % len(self.seats)]}: {words}" for i, words in talk)
-        return f"You are {seat}. Turns left: {self.turns - len(state.said)}.\n{drawn}\n{said or 'Nothing was said yet.'}"
+        left = self.turns - len(state.said)
+        return f"You are {seat}. Turns left: {left}.\n{drawn}\n{said or 'Nothing was said yet.'}"
 
     def _cell(self, state: Walk, seat: str, cell: Cell) -> str:
         if cell == state.at:
@@ -135,8 +138,8 @@ def step_from(grid: tuple[str, ...], at: Cell, move: str) -> Cell:
 
 def way(grid: tuple[str, ...], start: Cell, goal: Cell) -> tuple[str, ...]:
     """A shortest way as moves; empty when there is none."""
-    todo, seen = deque([(start, ())]), {start}
-    found: tuple[str, ...]
+    todo: deque[tuple[Cell, tuple[str, ...]]] = deque([(start, ())])
+    seen = {start}
     while todo:
         at, found = todo.popleft()
         if at == goal:

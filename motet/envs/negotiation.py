@@ -15,7 +15,9 @@ from msgspec import Struct
 GOODS = ("books", "hats", "balls")
 WORTH = 10
 LONGEST = 500
-CLAIM = re.compile(r"keep\s*:?\s*(\d)\s*books?\W+(?:and\s+)?(\d)\s*hats?\W+(?:and\s+)?(\d)\s*balls?", re.IGNORECASE)
+CLAIM = re.compile(
+    r"keep\s*:?\s*(\d)\s*books?\W+(?:and\s+)?(\d)\s*hats?\W+(?:and\s+)?(\d)\s*balls?", re.IGNORECASE
+)
 VERDICT = re.compile(r"^\W*(?:action\s*:)?\W*(accept|walk away)\b", re.IGNORECASE)
 BRIEF = """You divide a pool of books, hats and balls with another player, who values them differently.
 You take turns, {turns} in all. Without a deal both get nothing.
@@ -91,9 +93,12 @@ class Negotiation:
         own = self.seats.index(seat)
         pool = ", ".join(f"{n} {good}" for n, good in zip(state.pool, GOODS, strict=True))
         worth = ", ".join(f"{good} {n}" for n, good in zip(state.values[own], GOODS, strict=True))
-        said = "\n".join(f"{'You' if i % 2 == own else 'The other'}: {words}" for i, words in enumerate(state.said))
+        said = "\n".join(
+            f"{'You' if i % 2 == own else 'The other'}: {words}" for i, words in enumerate(state.said)
+        )
         left = self.turns - len(state.said)
-        return f"The pool: {pool}. Points each to you: {worth}. Turns left: {left}.\n{said or 'Nothing was said yet.'}"
+        said = said or "Nothing was said yet."
+        return f"The pool: {pool}. Points each to you: {worth}. Turns left: {left}.\n{said}"
 
     def step(self, state: Table, actions: Mapping[str, str]) -> tuple[Table, dict[str, float]]:
         ((seat, text),) = actions.items()

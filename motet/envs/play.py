@@ -92,7 +92,9 @@ def returns_of(run: Run) -> dict[Seat, float]:
 
 def _named(players: Voices, seats: tuple[Seat, ...]) -> Sequence[Voice]:
     if len(players) != len(seats):
-        raise BadInput(f"{len(players)} players for {len(seats)} seats ({', '.join(seats)}); cast one for each")
+        raise BadInput(
+            f"{len(players)} players for {len(seats)} seats ({', '.join(seats)}); cast one for each"
+        )
     return [replace(player, name=seat) for player, seat in zip(players, seats, strict=True)]  # type: ignore[type-var]
 
 

@@ -8,7 +8,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from motet.envs.protocol import Env
-from motet.envs.world import Illegal, World
+from motet.envs.referee import Illegal
+from motet.envs.world import World
 from motet.errors import BadInput, UnknownName
 
 Turns = Literal["alternating", "simultaneous", "both", "single"]
@@ -40,8 +41,24 @@ _ONE = ("player",)
 ENVS: dict[str, EnvInfo] = {
     info.name: info
     for info in (
-        EnvInfo("tic_tac_toe", "tic_tac_toe:TicTacToe", ("x", "o"), "alternating", "three in a row", "minimax", (339,)),
-        EnvInfo("kuhn", "kuhn:Kuhn", _PAIR, "alternating", "Kuhn poker: three cards, one bet", "equilibrium", (339,)),
+        EnvInfo(
+            "tic_tac_toe",
+            "tic_tac_toe:TicTacToe",
+            ("x", "o"),
+            "alternating",
+            "three in a row",
+            "minimax",
+            (339,),
+        ),
+        EnvInfo(
+            "kuhn",
+            "kuhn:Kuhn",
+            _PAIR,
+            "alternating",
+            "Kuhn poker: three cards, one bet",
+            "equilibrium",
+            (339,),
+        ),
         EnvInfo("leduc", "leduc:Leduc", _PAIR, "alternating", "Leduc poker: six cards, two rounds"),
         EnvInfo(
             "matching_pennies",
@@ -59,7 +76,13 @@ ENVS: dict[str, EnvInfo] = {
             "the iterated prisoner's dilemma",
         ),
         EnvInfo(
-            "negotiation", "negotiation:Negotiation", _PAIR, "alternating", "divide goods valued differently", "", (339,)
+            "negotiation",
+            "negotiation:Negotiation",
+            _PAIR,
+            "alternating",
+            "divide goods valued differently",
+            "",
+            (339,),
         ),
         EnvInfo(
             "twenty_questions",
@@ -71,8 +94,18 @@ ENVS: dict[str, EnvInfo] = {
             (305,),
         ),
         EnvInfo("guess_number", "guess_number:GuessNumber", _ONE, "single", "higher or lower", "halving"),
-        EnvInfo("maze", "maze:Maze", _PAIR, "alternating", "a maze of which each sees a part", "oracle", (111,)),
-        EnvInfo("twenty_four", "twenty_four:TwentyFour", _ONE, "single", "make 24 of four numbers", "solver", (338,)),
+        EnvInfo(
+            "maze", "maze:Maze", _PAIR, "alternating", "a maze of which each sees a part", "oracle", (111,)
+        ),
+        EnvInfo(
+            "twenty_four",
+            "twenty_four:TwentyFour",
+            _ONE,
+            "single",
+            "make 24 of four numbers",
+            "solver",
+            (338,),
+        ),
         EnvInfo(
             "household",
             "household:Household",
@@ -82,7 +115,15 @@ ENVS: dict[str, EnvInfo] = {
             "oracle",
             (337, 338),
         ),
-        EnvInfo("shop", "shop:Shop", ("buyer",), "single", "search a web shop and buy what is wished", "oracle", (337,)),
+        EnvInfo(
+            "shop",
+            "shop:Shop",
+            ("buyer",),
+            "single",
+            "search a web shop and buy what is wished",
+            "oracle",
+            (337,),
+        ),
         EnvInfo(
             "help_desk",
             "help_desk:HelpDesk",
@@ -124,7 +165,7 @@ ENVS: dict[str, EnvInfo] = {
 """The built-in worlds."""
 
 ADAPTERS: dict[str, tuple[str, str]] = {
-    "pettingzoo": ("adapters.pettingzoo:make_env", "pettingzoo:classic/connect_four_v3"),
+    "pettingzoo": ("adapters.pettingzoo:make_env", "pettingzoo:classic/connect_four-v3"),
     "gymnasium": ("adapters.gymnasium:make_env", "gymnasium:FrozenLake-v1"),
     "textarena": ("adapters.textarena:make_env", "textarena:TicTacToe-v0-raw"),
     "reasoning_gym": ("adapters.reasoning_gym:make_env", "reasoning_gym:chain_sum"),
@@ -171,7 +212,7 @@ def make(name: str, seed: int = 0, *, illegal: Illegal = Illegal(), **options: A
 @lru_cache(maxsize=256)
 def _rules(name: str, where: str, options: tuple[tuple[str, Any], ...]) -> Any:
     """Rules never change, so all episodes share them."""
-    rules = _load(where)
+    rules: Any = _load(where)
     known = [field for field in rules.__dataclass_fields__ if field in rules.__init__.__annotations__]
     for option, value in options:
         if option not in known:

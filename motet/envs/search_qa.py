@@ -18,7 +18,11 @@ from motet.errors import BadInput
 
 LINE = re.compile(r"\b(search|answer)\s*:\s*(.+)", re.IGNORECASE)
 LONGEST = 200
-PARTS = (("Bal", "Dor", "Fen", "Gal", "Kor", "Lum", "Mar", "Nel", "Tor", "Vel"), ("a", "e", "i", "o", "u"), ("bra", "dan", "kin", "lor", "mos", "nis", "rin", "tal", "vek", "zar"))
+PARTS = (
+    ("Bal", "Dor", "Fen", "Gal", "Kor", "Lum", "Mar", "Nel", "Tor", "Vel"),
+    ("a", "e", "i", "o", "u"),
+    ("bra", "dan", "kin", "lor", "mos", "nis", "rin", "tal", "vek", "zar"),
+)
 BRIEF = """You answer a question from a small encyclopedia. Two commands, one a turn:
 "search: words" shows the best documents ({searches} times at most); "answer: X" ends, with one name as X."""
 
@@ -39,7 +43,7 @@ class SearchQa:
     """Rules of the search.
 
     Args:
-        people: people in the corpus; there are half as many companies and cities, and a fifth as many countries.
+        people: people in the corpus; companies and cities are half as many each, countries a fifth.
         hops: facts that a question needs, 1 to 3; 0 draws one of these.
         searches: how many may be made.
     """
@@ -110,7 +114,9 @@ class SearchQa:
         verb, _, what = said.partition(": ")
         if verb == "answer":
             right = what.casefold() == state.answer.casefold()
-            after = Quest(state.documents, state.question, state.chain, state.answer, (*state.past, (said, "")), True)
+            after = Quest(
+                state.documents, state.question, state.chain, state.answer, (*state.past, (said, "")), True
+            )
             return after, {"player": float(right)}
         past = (*state.past, (said, _searcher(state.documents)(what)))
         return Quest(state.documents, state.question, state.chain, state.answer, past), {}
@@ -118,7 +124,11 @@ class SearchQa:
     def perfect(self, state: Quest, seat: str, rng: Random) -> str:
         """An oracle that knows the chain, and looks up each link before it answers."""
         done = len(state.past)
-        return f"search: {state.chain[done]}" if done < min(len(state.chain), self.searches) else f"answer: {state.answer}"
+        return (
+            f"search: {state.chain[done]}"
+            if done < min(len(state.chain), self.searches)
+            else f"answer: {state.answer}"
+        )
 
 
 @lru_cache(maxsize=64)

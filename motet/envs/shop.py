@@ -191,12 +191,19 @@ def _page(state: Visit) -> str:
         return f"{p.id}: {' '.join(p.properties)} {p.kind}, {p.price} dollars. Chosen: {chosen}."
     by_id = {p.id: p for p in state.products}
     shown = [by_id[found] for found in state.found[state.page * PAGE : (state.page + 1) * PAGE]]
-    return "\n".join(f"{p.id}: {' '.join(p.properties)} {p.kind}, {p.price} dollars" for p in shown) or "No results."
+    return (
+        "\n".join(f"{p.id}: {' '.join(p.properties)} {p.kind}, {p.price} dollars" for p in shown)
+        or "No results."
+    )
 
 
 def _score(state: Visit) -> float:
     p, w = _opened(state), state.wish
     if p.kind != w.kind:
         return 0.0
-    met = (True, w.property in p.properties, *(a == b for a, b in zip(state.chosen, (w.colour, w.size), strict=True)))
+    met = (
+        True,
+        w.property in p.properties,
+        *(a == b for a, b in zip(state.chosen, (w.colour, w.size), strict=True)),
+    )
     return sum((*met, p.price <= w.price)) / 5

@@ -19,10 +19,11 @@ from motet.envs.actions import free
 from motet.errors import BadInput
 
 LONGEST = 300
-BRIEF = """Werewolf with {n} players: {names}. One is the wolf, one the seer, the others villagers; each knows only
-the own role. By night the wolf kills one and the seer sees whether one is the wolf. By day everybody alive
-says one thing, {talks} time(s) round, then all vote at once on who must leave. The village wins when the wolf is
-voted out; the wolf wins when at most one other is left.
+BRIEF = """Werewolf with {n} players: {names}.
+One is the wolf, one the seer, the others villagers; each knows only the own role. By night the wolf kills one
+and the seer sees whether one is the wolf. By day everybody alive says one thing, {talks} time(s) round, then
+all vote at once on who must leave. The village wins when the wolf is voted out; the wolf wins when at most
+one other is left.
 You are {seat}. When you are asked for a name, answer as in "Action: {other}"."""
 
 
@@ -65,7 +66,9 @@ class SocialDeduction:
 
     def brief(self, seat: str) -> str:
         other = next(s for s in self.seats if s != seat)
-        return BRIEF.format(n=self.players, names=", ".join(self.seats), talks=self.talks, seat=seat, other=other)
+        return BRIEF.format(
+            n=self.players, names=", ".join(self.seats), talks=self.talks, seat=seat, other=other
+        )
 
     def acting(self, state: Village) -> tuple[str, ...]:
         if state.wolf not in state.alive or len(state.alive) <= 2:
@@ -89,8 +92,14 @@ class SocialDeduction:
     def text(self, state: Village, seat: str) -> str:
         role = {state.wolf: "the wolf", state.seer: "the seer"}.get(seat, "a villager")
         known = "\n".join(text for who, text in state.log if who in ("", seat))
-        wanted = {"night": "Night. Name a player.", "talk": "Day. Say something.", "vote": "Vote. Name a player."}
-        return f"You are {role}. Alive: {', '.join(state.alive)}.\n{known or 'Nothing has happened yet.'}\n{wanted[state.phase]}"
+        wanted = {
+            "night": "Night. Name a player.",
+            "talk": "Day. Say something.",
+            "vote": "Vote. Name a player.",
+        }
+        alive = ", ".join(state.alive)
+        known = known or "Nothing has happened yet."
+        return f"You are {role}. Alive: {alive}.\n{known}\n{wanted[state.phase]}"
 
     def step(self, state: Village, actions: Mapping[str, str]) -> tuple[Village, dict[str, float]]:
         if state.phase == "night":
@@ -107,7 +116,10 @@ class SocialDeduction:
     def _night(self, state: Village, actions: Mapping[str, str]) -> Village:
         log = state.log
         if seen := actions.get(state.seer):
-            log = (*log, (state.seer, f"You saw that {seen} is {'' if seen == state.wolf else 'not '}the wolf."))
+            log = (
+                *log,
+                (state.seer, f"You saw that {seen} is {'' if seen == state.wolf else 'not '}the wolf."),
+            )
         victim = actions[state.wolf]
         alive = tuple(seat for seat in state.alive if seat != victim)
         log = (*log, ("", f"In the night {victim} was killed."))

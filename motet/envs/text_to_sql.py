@@ -31,7 +31,10 @@ NOUNS = ("River", "Winter", "Garden", "Mirror", "Harbour", "Letter", "Orchard", 
 MEMBERS = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn")
 QUESTIONS: tuple[tuple[str, str], ...] = (
     ("How many books are in the genre {genre}?", "SELECT COUNT(*) FROM book WHERE genre = '{genre}'"),
-    ("Which books have more than {pages} pages? Give the titles.", "SELECT title FROM book WHERE pages > {pages}"),
+    (
+        "Which books have more than {pages} pages? Give the titles.",
+        "SELECT title FROM book WHERE pages > {pages}",
+    ),
     (
         "Give the titles of the books by authors from {country}.",
         "SELECT b.title FROM book b JOIN author a ON a.id = b.author_id WHERE a.country = '{country}'",
@@ -44,8 +47,14 @@ QUESTIONS: tuple[tuple[str, str], ...] = (
         "Which authors have written more than one book? Give the names.",
         "SELECT a.name FROM author a JOIN book b ON a.id = b.author_id GROUP BY a.id HAVING COUNT(*) > 1",
     ),
-    ("Give the titles of books that were never lent.", "SELECT title FROM book WHERE id NOT IN (SELECT book_id FROM loan)"),
-    ("Give the titles of the three longest books, longest first.", "SELECT title FROM book ORDER BY pages DESC LIMIT 3"),
+    (
+        "Give the titles of books that were never lent.",
+        "SELECT title FROM book WHERE id NOT IN (SELECT book_id FROM loan)",
+    ),
+    (
+        "Give the titles of the three longest books, longest first.",
+        "SELECT title FROM book ORDER BY pages DESC LIMIT 3",
+    ),
     (
         "Which genres did {member} borrow? Give each once.",
         "SELECT DISTINCT b.genre FROM loan l JOIN book b ON b.id = l.book_id WHERE l.member = '{member}'",

@@ -73,7 +73,9 @@ class TwentyFour:
 
     def read(self, state: Cards, seat: str, text: str) -> str | None:
         """An expression of the four numbers, each used once; whether it is right is for `step` to say."""
-        said = (free(text) or "").replace("×", "*").replace("÷", "/").replace("−", "-").partition("=")[0].strip()
+        said = (
+            (free(text) or "").replace("×", "*").replace("÷", "/").replace("−", "-").partition("=")[0].strip()
+        )
         worth = evaluate(said)
         return said if worth and sorted(worth[1].elements()) == list(state.numbers) else None
 
@@ -144,7 +146,12 @@ def _search(left: list[tuple[Fraction, str]], target: int) -> str | None:
 
 def _joins(one: tuple[Fraction, str], two: tuple[Fraction, str]) -> list[tuple[Fraction, str]]:
     (a, x), (b, y) = one, two
-    joined = [(a + b, f"({x} + {y})"), (a - b, f"({x} - {y})"), (b - a, f"({y} - {x})"), (a * b, f"({x} * {y})")]
+    joined = [
+        (a + b, f"({x} + {y})"),
+        (a - b, f"({x} - {y})"),
+        (b - a, f"({y} - {x})"),
+        (a * b, f"({x} * {y})"),
+    ]
     if b:
         joined.append((a / b, f"({x} / {y})"))
     if a:

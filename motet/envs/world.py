@@ -10,13 +10,13 @@ from random import Random
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from motet.envs.actions import pick
 from motet.envs.protocol import Action, Observation, Seat, Step
-from motet.errors import BadInput
+from motet.envs.referee import Illegal, Referee, check_seats
 
 S = TypeVar("S")
+T = TypeVar("T", contravariant=True)
 Rewards = dict[Seat, float]
 
 
@@ -46,23 +46,12 @@ class Rules(Protocol[S]):
     def step(self, state: S, actions: Mapping[Seat, str]) -> tuple[S, Rewards]: ...
 
 
-class Speaks(Protocol[S]):
-    """Rules of a world whose actions cannot be listed."""
+class Speaks(Protocol[T]):
+    """What rules have besides when their actions cannot be listed."""
 
-    def read(self, state: S, seat: Seat, text: str) -> str | None: ...
+    def read(self, state: T, seat: Seat, text: str) -> str | None: ...
 
-    def sample(self, state: S, seat: Seat, rng: Random) -> str: ...
-
-
-class Illegal(Struct, frozen=True):
-    """What an action that is not legal costs.
-
-    The state stays as it is, the seat pays `penalty`, is told why and acts again. After `forfeit` of them in
-    a row the episode ends: the seat loses the world's stake.
-    """
-
-    penalty: float = 0.0
-    forfeit: int = 3
+    def sample(self, state: T, seat: Seat, rng: Random) -> str: ...
 
 
 class World(Generic[S]):
@@ -74,17 +63,13 @@ class World(Generic[S]):
     (('x',), False, ('o',))
     """
 
-    __slots__ = ("_faults", "_over", "_returns", "_why", "illegal", "name", "rules", "state")
+    __slots__ = ("_book", "name", "rules", "state")
 
     def __init__(self, rules: Any, seed: int = 0, illegal: Illegal = Illegal(), name: str = "") -> None:
         self.rules = rules
-        self.illegal = illegal
         self.name = name or type(rules).__name__
         self.state: S = rules.start(Random(seed))
-        self._returns: Rewards = dict.fromkeys(rules.seats, 0.0)
-        self._faults: dict[Seat, int] = {}
-        self._why: dict[Seat, str] = {}
-        self._over = False
+        self._book = Referee(rules.seats, illegal, rules.stake, rules.zero_sum)
 
     @property
     def seats(self) -> tuple[Seat, ...]:
@@ -99,13 +84,11 @@ class World(Generic[S]):
 
     def acting(self) -> tuple[Seat, ...]:
         """Who must act now."""
-        return () if self._over else self.rules.acting(self.state)
+        return () if self._book.over else self.rules.acting(self.state)
 
     def observe(self, seat: Seat) -> Observation:
-        """What this seat sees; after an action that was not legal, the reason comes first."""
-        text = self.rules.text(self.state, seat)
-        if seat in self._why:
-            text = f"{self._why[seat]}\n\n{text}"
+        """What this seat sees; after an action that was refused, the reason comes first."""
+        text = self._book.told(seat, self.rules.text(self.state, seat))
         array = getattr(self.rules, "array", None)
         return Observation(
             text, self.rules.legal(self.state, seat), array(self.state, seat) if array else None
@@ -117,21 +100,14 @@ class World(Generic[S]):
         return self.rules.read(self.state, seat, text) if legal is None else pick(text, legal)
 
     def step(self, actions: Mapping[Seat, Action | None]) -> Step:
-        """Take the actions of the acting seats; see `Illegal` for what happens to those that are not legal."""
+        """Take the actions of the acting seats; `Illegal` says what becomes of those that are not legal."""
         acting = self.acting()
-        if len(actions) != len(acting) or any(seat not in actions for seat in acting):
-            raise BadInput(
-                f"step() of {self.name} got actions of {sorted(actions)}; expected one of each acting seat: "
-                f"{', '.join(acting) or 'none, the episode is over'}"
-            )
+        check_seats(self.name, actions, acting)
         for seat in acting:
             if not self._allows(seat, actions[seat]):
-                return self._refuse({s: actions[s] for s in acting if not self._allows(s, actions[s])})
-        if self._faults:
-            self._faults, self._why = {}, {}
+                return self._book.refuse({s: actions[s] for s in acting if not self._allows(s, actions[s])})
         self.state, rewards = self.rules.step(self.state, actions)
-        for seat, reward in rewards.items():
-            self._returns[seat] += reward
+        self._book.pay(rewards)
         return Step(rewards, not self.rules.acting(self.state))
 
     def _allows(self, seat: Seat, action: Action | None) -> bool:
@@ -139,28 +115,6 @@ class World(Generic[S]):
         if legal is not None:
             return action in legal
         return isinstance(action, str) and self.rules.read(self.state, seat, action) is not None
-
-    def _refuse(self, wrong: dict[Seat, Action | None]) -> Step:
-        rewards = {seat: -self.illegal.penalty for seat in wrong}
-        for seat, action in wrong.items():
-            self._faults[seat] = self._faults.get(seat, 0) + 1
-            said = "No action could be read." if action is None else f"{action!r} is not a legal action."
-            self._why[seat] = said
-        losers = [seat for seat in wrong if self._faults[seat] >= self.illegal.forfeit]
-        if losers:
-            self._over = True
-            self._forfeit(losers, rewards)
-        for seat, reward in rewards.items():
-            self._returns[seat] += reward
-        return Step(rewards, self._over, {seat: self._why[seat] for seat in wrong}, {"forfeit": losers} if losers else {})
-
-    def _forfeit(self, losers: list[Seat], rewards: Rewards) -> None:
-        for seat in losers:
-            rewards[seat] -= self.rules.stake
-        winners = [seat for seat in self.seats if seat not in losers]
-        if self.rules.zero_sum:
-            for seat in winners:
-                rewards[seat] = rewards.get(seat, 0.0) + self.rules.stake * len(losers) / len(winners)
 
     def sample(self, seat: Seat, rng: Random) -> str:
         """A random legal action."""
@@ -175,7 +129,7 @@ class World(Generic[S]):
 
     def returns(self) -> Rewards:
         """Sum of the rewards so far, by seat."""
-        return dict(self._returns)
+        return dict(self._book.returns)
 
     def state_hash(self) -> str:
         """Hash of rules and state."""
@@ -185,9 +139,8 @@ class World(Generic[S]):
     def clone(self) -> Self:
         """An independent copy: it shares the state, which never changes."""
         other = object.__new__(type(self))
-        other.rules, other.illegal, other.name, other.state = self.rules, self.illegal, self.name, self.state
-        other._returns, other._faults, other._why = dict(self._returns), dict(self._faults), dict(self._why)
-        other._over = self._over
+        other.rules, other.name, other.state = self.rules, self.name, self.state
+        other._book = self._book.copy()
         return other
 
     def close(self) -> None:

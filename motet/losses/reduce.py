@@ -20,9 +20,9 @@ def token_weights(
 
     Args:
         reduction: `token`: the mean over all tokens of the batch (DAPO); `sequence`: the mean of each row's
-            mean (GRPO); `constant`: each row's sum over a constant length (Dr. GRPO); `rollout`: the mean of each
-            rollout's mean over all its rows' tokens, so that a rollout of many rows does not outweigh one of
-            few (agent-lightning).
+            mean (GRPO); `constant`: each row's sum over a constant length (Dr. GRPO); `rollout`: the mean of
+            each rollout's mean over all its rows' tokens, so that a rollout of many rows does not outweigh
+            one of few (agent-lightning).
         length: the constant, in tokens; required for `constant`.
         rollout_B: number of the rollout that each row is a part of; required for `rollout`.
 

@@ -1,6 +1,7 @@
 """Losses of imitation, and the weights that say which tokens to imitate."""
 
 import torch
+
 from motet.losses.shapes import Indices, Mask, PerRow, PerToken, Steps, inside
 
 

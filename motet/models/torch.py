@@ -1,8 +1,8 @@
 """A model that can be trained: weights in this process, computed by torch.
 
 Samples come from the model's plain distribution unless asked otherwise; ids and log-probabilities are always
-recorded. In a conversation the model's earlier replies keep the ids they were sampled with: only what is new is
-tokenised.
+recorded. In a conversation the model's earlier replies keep the ids they were sampled with: only what is new
+is tokenised.
 """
 
 import asyncio
@@ -29,8 +29,8 @@ class Torch:
 
     Args:
         source: what follows `torch:` in the name (`motet.models.torch_weights`), or a policy of an engine.
-        keep_empty: a reply without words is returned, and not raised as `EmptyReply`: to learn not to be silent,
-            a model has to be shown its silence. Policies in training have it on.
+        keep_empty: a reply without words is returned, and not raised as `EmptyReply`: to learn not to be
+            silent, a model has to be shown its silence. Policies in training have it on.
 
     Raises:
         MissingExtra: torch or transformers is not installed.
@@ -62,15 +62,15 @@ class Torch:
         """Draw `n` replies. The prompt is computed once for all of them.
 
         Raises:
-            ContextOverflow: it does not fit. BadRequest: media, a schema, or a tool that must be called: nothing
-            here can hold the model to a grammar. EmptyReply: nothing was said.
+            ContextOverflow: it does not fit. BadRequest: media, a schema, or a tool that must be called:
+            nothing here can hold the model to a grammar. EmptyReply: nothing was said.
         """
         from motet.models.torch_batch import waves
         from motet.models.torch_sample import Drawn, Request
 
         if sampling.schema is not None or (sampling.tools and sampling.tool_choice not in ("auto", "none")):
             raise BadRequest("a torch model cannot be held to a schema or made to call a tool; use `local`")
-        policy = self._policy or await asyncio.to_thread(lambda: self.policy)
+        policy = await asyncio.to_thread(lambda: self.policy)
         chat = tuple(plain(messages, sampling))
         prompt = await asyncio.to_thread(self._prompt, chat)
         request = Request(prompt, self._seeds(n, sampling), sampling, self._room(prompt, sampling.max_tokens))

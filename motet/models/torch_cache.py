@@ -1,4 +1,4 @@
-"""Keys and values of a batch, kept with room to grow: adding a token copies that token and not the history."""
+"""Keys and values of a batch, with room to grow: adding a token copies that token and not the history."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import torch
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
 
-class Roomy(DynamicLayer):  # type: ignore[misc]
+class Roomy(DynamicLayer):
     """A layer's keys and values in buffers that double when they are full."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._buffers: list[torch.Tensor] = []
 
     def update(
@@ -20,7 +20,7 @@ class Roomy(DynamicLayer):  # type: ignore[misc]
         length, more = self.get_seq_length(), key_states.shape[-2]
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        held = [self.keys, self.values]
+        held: list[Any] = [self.keys, self.values]
         # Selecting rows puts new tensors in place of views into the buffers: start again from those.
         mine = self._buffers and all(
             h.data_ptr() == b.data_ptr() for h, b in zip(held, self._buffers, strict=True)

@@ -1,4 +1,4 @@
-"""Very small models made from a configuration, with bytes for tokens: for tests and for games of few words."""
+"""Very small models made from a configuration, with bytes for tokens: for tests and games of few words."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ VOCABULARY = 261
 
 
 class Bytes:
-    """A vocabulary of 256 bytes and one token for the end of a turn and for each role. Its chats only grow."""
+    """256 bytes, one token for the end of a turn and one for each role. Its chats only grow."""
 
     label = "bytes"
     ends = frozenset({END})

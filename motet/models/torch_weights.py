@@ -1,8 +1,8 @@
 """Weights that can be trained: what `torch:` names mean, and who owns the tensors.
 
-`torch:smollm2-135m` is made once from the embedded model's GGUF and kept beside it. `torch:FOLDER` is any causal
-language model as `transformers` saves it, `torch:FILE.safetensors` a checkpoint of a policy (`motet.train`),
-`torch:FILE.json` a configuration with random weights over bytes, `torch:tiny` a built-in one.
+`torch:smollm2-135m` is made once from the embedded model's GGUF and kept beside it. `torch:FOLDER` is any
+causal language model as `transformers` saves it, `torch:FILE.safetensors` a checkpoint of a policy
+(`motet.train`), `torch:FILE.json` a configuration with random weights over bytes, `torch:tiny` one built in.
 """
 
 import hashlib
@@ -125,7 +125,9 @@ class Policy:
 @contextmanager
 def quiet() -> Iterator[None]:
     """No progress bars of `transformers` meanwhile."""
-    from transformers.utils import logging
+    import transformers
+
+    logging: Any = transformers.utils.logging
 
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
@@ -142,7 +144,7 @@ def _hash(tensors: dict[str, "Tensor"]) -> str:
     digest = hashlib.blake2b(digest_size=6)
     for name, tensor in sorted(tensors.items()):
         digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
+        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
@@ -184,11 +186,12 @@ def load_base(name: str) -> Base:
 def random_module(config: Any, seed: int) -> Any:
     """A module with random weights that depend on the seed alone."""
     import torch
-    from transformers import AutoModelForCausalLM
+    import transformers
 
+    maker: Any = transformers.AutoModelForCausalLM
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+        return maker.from_config(config, dtype=torch.float32).eval()
 
 
 def _config(path: Path) -> Any:
@@ -207,7 +210,8 @@ def _read(name: str, folder: Path, label: str) -> Base:
 
     try:
         with quiet():
-            module = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+            module: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        module.eval()
         if module.config.vocab_size == VOCABULARY and not list(folder.glob("tokenizer*")):
             return Base(name, module, Bytes(), folder)
         tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -219,7 +223,7 @@ def _read(name: str, folder: Path, label: str) -> Base:
 
 
 def converted(name: str) -> Path:
-    """The folder with weights made from the GGUF called `local:NAME`; made at the first call, in half a minute.
+    """The folder with weights made from the GGUF called `local:NAME`; the first call takes half a minute.
 
     They are rounded to 16-bit floats, so that an F16 GGUF made of them is exactly these weights.
     """
@@ -234,7 +238,9 @@ def converted(name: str) -> Path:
     try:
         where: dict[str, Any] = {"gguf_file": weights.path.name}
         with quiet():
-            module = AutoModelForCausalLM.from_pretrained(weights.path.parent, dtype=torch.float32, **where)
+            module: Any = AutoModelForCausalLM.from_pretrained(
+                weights.path.parent, dtype=torch.float32, **where
+            )
             # transformers takes a model read from a GGUF for a quantised one and would not save it.
             module.hf_quantizer, module.is_quantized = None, False
             module.config.__dict__.pop("quantization_config", None)

@@ -9,7 +9,7 @@ from motet.types import Media, Message, Part, Sampling, Text, ToolCall, ToolResu
 
 
 def plain(messages: Sequence[Message], sampling: Sampling) -> list[Message]:
-    """The messages in words alone: what tools there are goes into the system message, their results to the user.
+    """The messages in words alone: tools are described in the system message, results go to the user.
 
     Raises:
         BadRequest: there is media among them.

@@ -5,8 +5,9 @@ The two context variables follow the running asyncio task, so concurrent runs do
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from motet.types import Reply, Task
 
@@ -17,8 +18,7 @@ RECORDER: ContextVar["Recorder | None"] = ContextVar("motet_recorder", default=N
 CALL: ContextVar["CallContext | None"] = ContextVar("motet_call", default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class CallContext:
+class CallContext(Struct, frozen=True):
     """What a model may know of the call it serves, beyond messages and sampling.
 
     Real backends need none of it but `on_delta`. Scripted and simulated models read the rest: that is

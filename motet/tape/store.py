@@ -61,6 +61,12 @@ INSERTS = {
     "ended": "UPDATE runs SET ended = 1 WHERE id = ?",
 }
 
+SEEN = 100_000
+"""How many keys of messages are remembered, to spare the store what it has."""
+
+SHOWN_AFTER_S = 0.05
+"""A run that has begun, but has paid for nothing yet, is on the disk within this time."""
+
 _encode = msgspec.json.Encoder().encode
 _decode_event = msgspec.json.Decoder(Event).decode
 _decode_parts = msgspec.json.Decoder(tuple[Part, ...]).decode
@@ -98,7 +104,7 @@ class Store:
         self.path = Path(path)
         self._pending: dict[str, list[tuple[Any, ...]]] = {table: [] for table in INSERTS}
         self._seen: set[str] = set()
-        self._flush_due = False
+        self._due = ""
         self._broken: StoreError | None = None
         with self._guard():
             self._db = self._connect(readonly, busy_s)
@@ -171,10 +177,14 @@ class Store:
         elif isinstance(event, Ended):
             self._pending["ended"].append((run,))
         self._put("events", (run, seq, key, _encode(event)))
+        if not isinstance(event, Started):
+            self._flush_soon()
 
     def put_node(self, node: Node) -> None:
         """Keep a message, once."""
         if node.key not in self._seen:
+            if len(self._seen) > SEEN:
+                self._seen.clear()
             self._seen.add(node.key)
             self._put("nodes", (node.key, node.parent, node.role, _encode(node.parts)))
 
@@ -189,10 +199,17 @@ class Store:
     def _put(self, table: str, row: tuple[Any, ...]) -> None:
         self.check()
         self._pending[table].append(row)
-        if not self._flush_due:
+        if not self._due:
+            self._due = "later"
+            with suppress(RuntimeError):  # no loop: whoever puts flushes
+                asyncio.get_running_loop().call_later(SHOWN_AFTER_S, self._flush_in_loop)
+
+    def _flush_soon(self) -> None:
+        """Write at the end of this tick: something was paid for."""
+        if self._due != "soon":
+            self._due = "soon"
             try:
                 asyncio.get_running_loop().call_soon(self._flush_in_loop)
-                self._flush_due = True
             except RuntimeError:
                 self.flush()
 
@@ -203,7 +220,7 @@ class Store:
 
     def flush(self) -> None:
         """Write what is pending, in one transaction."""
-        self._flush_due = False
+        self._due = ""
         self.check()
         if not any(self._pending.values()):
             return

@@ -1,0 +1,1 @@
+"""Environments of other packages as `Env`. One file a package; each is imported when a name asks for it."""

@@ -1,0 +1,122 @@
+"""An episode of a foreign environment.
+
+Such environments can rarely be copied or looked into. So a clone is a new episode of the same seed that
+has taken the same actions, and the state hash is a hash of just that: name, options, seed and actions.
+"""
+
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from random import Random
+from typing import Protocol, Self
+
+from motet.envs.protocol import Action, Observation, Seat, Step
+from motet.envs.referee import Illegal, Referee, check_seats
+
+Taken = tuple[dict[Seat, float], bool]
+
+
+class Foreign(Protocol):
+    """What an adapter must supply of its package's episode."""
+
+    @property
+    def seats(self) -> tuple[Seat, ...]: ...
+
+    def brief(self, seat: Seat) -> str: ...
+
+    def acting(self) -> tuple[Seat, ...]: ...
+
+    def observe(self, seat: Seat) -> Observation: ...
+
+    def read(self, seat: Seat, text: str) -> Action | None: ...
+
+    def allows(self, seat: Seat, action: Action) -> bool: ...
+
+    def sample(self, seat: Seat, rng: Random) -> Action: ...
+
+    def take(self, actions: Mapping[Seat, Action]) -> dict[Seat, float]:
+        """Take legal actions; the rewards of this step."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Adapted:
+    """A foreign episode with the manners of ours. See `Env` for the methods.
+
+    Args:
+        name: how it was asked for.
+        key: what decides the episode, to be hashed: options and seed.
+        begin: begins the episode anew, always in the same way.
+        illegal: what an action costs that cannot be read, or that the foreign environment does not list;
+            forfeiting ends the episode with what was earned so far.
+    """
+
+    def __init__(
+        self, name: str, key: str, begin: Callable[[], Foreign], illegal: Illegal = Illegal()
+    ) -> None:
+        self.name = name
+        self._key, self._begin = key, begin
+        self._inner = begin()
+        self.seats = self._inner.seats
+        self._book = Referee(self.seats, illegal, 0.0, False)
+        self._taken: list[dict[Seat, Action]] = []
+
+    def brief(self, seat: Seat) -> str:
+        """The rules, as far as the package tells them."""
+        return self._inner.brief(seat)
+
+    def acting(self) -> tuple[Seat, ...]:
+        """Who must act now."""
+        return () if self._book.over else self._inner.acting()
+
+    def observe(self, seat: Seat) -> Observation:
+        """What this seat sees."""
+        seen = self._inner.observe(seat)
+        return Observation(self._book.told(seat, seen.text), seen.legal, seen.array, seen.media)
+
+    def read_action(self, seat: Seat, text: str) -> Action | None:
+        """The action that a text names."""
+        return self._inner.read(seat, text)
+
+    def step(self, actions: Mapping[Seat, Action | None]) -> Step:
+        """Take the actions of the acting seats."""
+        acting = self.acting()
+        check_seats(self.name, actions, acting)
+        wrong = {s: a for s, a in actions.items() if a is None or not self._inner.allows(s, a)}
+        if wrong:
+            return self._book.refuse(wrong)
+        self._taken.append(dict(actions))
+        rewards = self._inner.take(actions)
+        self._book.pay(rewards)
+        return Step(rewards, not self._inner.acting())
+
+    def sample(self, seat: Seat, rng: Random) -> Action:
+        """A random action."""
+        return self._inner.sample(seat, rng)
+
+    def perfect(self, seat: Seat, rng: Random) -> Action | None:
+        """The package's own solution, where it has one."""
+        solve = getattr(self._inner, "perfect", None)
+        return solve(seat) if solve else None
+
+    def returns(self) -> dict[Seat, float]:
+        """Sum of the rewards so far, by seat."""
+        return dict(self._book.returns)
+
+    def state_hash(self) -> str:
+        """Hash of name, options, seed and the actions taken."""
+        return blake2b(f"{self.name}\n{self._key}\n{self._taken!r}".encode(), digest_size=16).hexdigest()
+
+    def clone(self) -> Self:
+        """A new episode that has taken the same actions; costs as much as playing them."""
+        other = object.__new__(type(self))
+        other.name, other.seats, other._key, other._begin = self.name, self.seats, self._key, self._begin
+        other._inner = self._begin()
+        for actions in self._taken:
+            other._inner.take(actions)
+        other._taken, other._book = list(self._taken), self._book.copy()
+        return other
+
+    def close(self) -> None:
+        """Close the foreign environment."""
+        self._inner.close()
