@@ -1,17 +1,44 @@
 """`motet demo`: the main job from end to end on the embedded model, each step explained in a line."""
 
+import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from motet.agent import Agent, Voice
 from motet.cli.output import console, json_option, note, print_json
-from motet.teams import team
+from motet.teams import Team, team
 from motet.types import Reply, Task
+
+if TYPE_CHECKING:
+    from motet.evals.progress import Progress
 
 SUITE = "rg:chain_sum?min_terms=2&max_terms=2&min_digits=1&max_digits=1"
 REPORT = "motet-demo.html"
+
+FETCHES = """\
+Fetching the embedded model, SmolLM2-135M-Instruct (98 MB, once). It is small: it adds one-digit numbers
+most of the time and reasons about nothing. It shows how things work, and no more.
+"""
+RUNS = "1. A team is an async function. This one, a writer, a critic and the writer again, runs once:\n"
+COMPARES = """
+2. Is a team worth its tokens? Five methods on {n} sums from reasoning-gym, each held against one call, and
+   against plain voting (self-consistency) that spends as much. The same items, the same seeds; failures
+   count as wrong. Stop it when you like: `motet demo` again goes on where it stopped.
+"""
+CAME_TO = """
+3. What it came to. Intervals are 95 %; few items make them wide, and that is the truth of it.
+"""
+NEXT = """
+4. Done in {minutes:.1f} minutes. The report, with every item and transcripts: {path}
+   What to type next:
+     motet show {run}         what was said in the first run
+     motet run debate "Is 7 * 8 more than 50?" --model local
+     motet compare debate self_refine --suite items.jsonl --model openai:gpt-5-mini
+     motet methods                             all methods, with papers and prices
+     motet doctor                              what this machine has
+"""
 
 CRITIC = "Check this answer in one short sentence."
 REWRITE = "Give the final answer again, as a number."
@@ -45,33 +72,24 @@ def command(n: int, model: str, report: str, seed: int, as_json: bool) -> int:
     """
     begun = time.perf_counter()
     singer = _singer(model)
-    _step(
-        1, "A team is an async function. This one is a writer, a critic and the writer again; it runs once:"
-    )
-    first = review.cast(singer).run(Task("What is 3 + 4?", target="7", kind="number"), seed=seed, reuse=True)
+    note(RUNS)
+    task = Task("What is 3 + 4?", target="7", kind="number")
+    first = review.cast(singer).run(task, seed=seed, reuse=True)
     if not as_json:
         from motet.viewer.transcript import transcript
 
         console().print(transcript(first.tape))
-    _step(
-        2,
-        f"Is a team worth its tokens? Five methods on {n} sums of {SUITE.partition('?')[0]}, each held against",
-    )
-    note(
-        "   one call and against plain voting (self-consistency) that spends as much. The same items, the same"
-    )
-    note("   seeds; failures count as wrong. Stop it when you like: it goes on where it stopped.")
+    note(COMPARES.format(n=n))
     comparison = _compare(singer, n, seed)
     path = comparison.save_html(report)
     if as_json:
         print_json({"run": first.record(), "comparison": comparison.to_dict(), "report": str(path)})
         return 0
-    _step(3, "What it came to (intervals are 95 %; few items make them wide, and that is the truth of it):")
+    note(CAME_TO)
     console().print(comparison.table())
     for verdict in comparison.verdicts.values():
         click.echo(f"• {verdict}")
-    _step(4, f"Done in {(time.perf_counter() - begun) / 60:.1f} minutes. The report with every item: {path}")
-    _next_steps(first.id)
+    note(NEXT.format(minutes=(time.perf_counter() - begun) / 60, path=path, run=first.id))
     return 0
 
 
@@ -89,12 +107,7 @@ def _fetch(model: str) -> None:
     from motet.cli.models import local_weights, pull
 
     if model == "local" and not all(w["present"] for w in local_weights()):
-        note(
-            "Fetching the embedded model, SmolLM2-135M-Instruct (98 MB, once). It is small: it adds one-digit"
-        )
-        note(
-            "numbers most of the time and reasons about nothing. It shows how things work, not what they can do."
-        )
+        note(FETCHES)
         pull.main(["local"], standalone_mode=False)
 
 
@@ -102,29 +115,24 @@ def _compare(singer: Any, n: int, seed: int) -> Any:
     from motet import methods
     from motet.evals.compare import compare
 
-    lineup = [
+    lineup: list[Team[...]] = [
         methods.chain_of_thought,
         methods.best_of_n(n=3),
         methods.self_refine(r=1),
         methods.debate(n=3, r=1),
         methods.mixture_of_agents(n=3, layers=2),
     ]
-    return compare([m.cast(singer) for m in lineup], SUITE, model=singer, n=n, seed=seed)
+    told = None if sys.stderr.isatty() else _Told()
+    return compare([m.cast(singer) for m in lineup], SUITE, model=singer, n=n, seed=seed, on_progress=told)
 
 
-def _step(number: int, words: str) -> None:
-    note(f"\n{number}. {words}" if number > 1 else f"{number}. {words}")
+class _Told:
+    """Progress in words, where no bar can be drawn: a line for each method."""
 
+    def __init__(self) -> None:
+        self._doing = ""
 
-def _next_steps(run: str) -> None:
-    for words, line in (
-        ("read what was said in the first run", f"motet show {run[:15]}"),
-        ("try a method on a question of your own", 'motet run debate "Which weighs more, …?" --model local'),
-        ("compare on your own items (prompt, target)", "motet compare debate --suite items.jsonl --model …"),
-        ("see all methods with their papers", "motet methods"),
-        ("check this machine", "motet doctor"),
-    ):
-        note(f"   {words + ':':45} {line}")
-
-
-__all__ = ["command"]
+    def __call__(self, at: "Progress") -> None:
+        if at.doing != self._doing:
+            self._doing = at.doing
+            note(f"   {at.elapsed_s:4.0f} s  {at.doing}")

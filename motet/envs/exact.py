@@ -5,18 +5,12 @@ A game here is `Rules` with `deals()`, which lists all starts with their probabi
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from motet.envs.world import Rules
+from motet.envs.world import Dealt
 
 Policy = Callable[[str, str, tuple[str, ...]], Mapping[str, float]]
 """(seat, what it sees, legal actions) -> probability of each action; those left out have 0."""
-
-
-class Dealt(Rules[Any], Protocol):
-    """Rules whose starts can be listed."""
-
-    def deals(self) -> Iterator[tuple[float, Any]]: ...
 
 
 def uniform(seat: str, seen: str, legal: tuple[str, ...]) -> dict[str, float]:
@@ -24,7 +18,7 @@ def uniform(seat: str, seen: str, legal: tuple[str, ...]) -> dict[str, float]:
     return dict.fromkeys(legal, 1 / len(legal))
 
 
-def expected_returns(rules: Dealt, policy: Policy) -> dict[str, float]:
+def expected_returns(rules: Dealt[Any], policy: Policy) -> dict[str, float]:
     """Expected return of each seat when all follow `policy`."""
     totals = dict.fromkeys(rules.seats, 0.0)
     todo = list(rules.deals())
@@ -37,23 +31,23 @@ def expected_returns(rules: Dealt, policy: Policy) -> dict[str, float]:
     return totals
 
 
-def best_response(rules: Dealt, policy: Policy, seat: str) -> float:
+def best_response(rules: Dealt[Any], policy: Policy, seat: str) -> float:
     """Expected return of `seat` when it plays its best against `policy` in the other seats."""
     return _best(rules, policy, seat, rules.deals())
 
 
-def nash_conv(rules: Dealt, policy: Policy) -> float:
+def nash_conv(rules: Dealt[Any], policy: Policy) -> float:
     """What all seats together could gain by changing their play alone; 0 exactly in equilibrium."""
     now = expected_returns(rules, policy)
     return sum(best_response(rules, policy, seat) - now[seat] for seat in rules.seats)
 
 
-def exploitability(rules: Dealt, policy: Policy) -> float:
+def exploitability(rules: Dealt[Any], policy: Policy) -> float:
     """`nash_conv` per seat, the usual measure for two-player zero-sum games."""
     return nash_conv(rules, policy) / len(rules.seats)
 
 
-def _best(rules: Dealt, policy: Policy, seat: str, reached: Iterable[tuple[float, Any]]) -> float:
+def _best(rules: Dealt[Any], policy: Policy, seat: str, reached: Iterable[tuple[float, Any]]) -> float:
     """Value to `seat` of the states reached, weighted by the chance that the others and the deal bring it
     there. States in which it acts and sees the same are one decision."""
     value, todo = 0.0, list(reached)
@@ -72,7 +66,7 @@ def _best(rules: Dealt, policy: Policy, seat: str, reached: Iterable[tuple[float
     return value
 
 
-def _after(rules: Dealt, policy: Policy, seat: str, alike: list[tuple[float, Any]], action: str) -> float:
+def _after(rules: Dealt[Any], policy: Policy, seat: str, alike: list[tuple[float, Any]], action: str) -> float:
     earned, reached = 0.0, []
     for weight, state in alike:
         after, rewards = rules.step(state, {seat: action})
@@ -81,7 +75,7 @@ def _after(rules: Dealt, policy: Policy, seat: str, alike: list[tuple[float, Any
     return earned + _best(rules, policy, seat, reached)
 
 
-def _branches(rules: Dealt, state: Any, policy: Policy) -> Iterator[tuple[float, Any, dict[str, float]]]:
+def _branches(rules: Dealt[Any], state: Any, policy: Policy) -> Iterator[tuple[float, Any, dict[str, float]]]:
     for seat in rules.acting(state):
         legal = rules.legal(state, seat) or ()
         chances = policy(seat, rules.text(state, seat), legal)

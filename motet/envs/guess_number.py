@@ -1,7 +1,7 @@
 """Guess my number: higher or lower, in a limited number of guesses. The perfect player halves the range."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
@@ -41,8 +41,9 @@ class GuessNumber:
         if self.low > self.high or self.guesses < 1:
             raise BadInput(f"{self!r}: expected low <= high and 1 guess or more")
 
-    def start(self, rng: Random) -> Guesses:
-        return Guesses(rng.randint(self.low, self.high))
+    def deals(self) -> Iterator[tuple[float, Guesses]]:
+        numbers = range(self.low, self.high + 1)
+        yield from ((1 / len(numbers), Guesses(number)) for number in numbers)
 
     def brief(self, seat: str) -> str:
         return BRIEF.format(low=self.low, high=self.high, guesses=self.guesses)

@@ -46,10 +46,6 @@ class Kuhn:
     stake: ClassVar[float] = 2.0
     zero_sum: ClassVar[bool] = True
 
-    def start(self, rng: Random) -> Hand:
-        first, second = rng.sample(CARDS, 2)
-        return Hand((first, second))
-
     def deals(self) -> Iterator[tuple[float, Hand]]:
         """All starts, each with its probability."""
         for first, second in permutations(CARDS, 2):

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import permutations
-from random import Random
 from typing import Any, ClassVar
 
 from msgspec import Struct
@@ -40,10 +39,6 @@ class Leduc:
     seats: ClassVar[tuple[str, ...]] = SEATS
     stake: ClassVar[float] = 13.0
     zero_sum: ClassVar[bool] = True
-
-    def start(self, rng: Random) -> Deal:
-        first, second, public = rng.sample(DECK, 3)
-        return Deal((first, second, public))
 
     def deals(self) -> Iterator[tuple[float, Deal]]:
         """All starts that differ, each with its probability."""

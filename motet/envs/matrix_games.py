@@ -5,7 +5,7 @@ prisoner's dilemma: 3/3 for cooperation, 1/1 for defection, 5/0 for betrayal (Ax
 depends on the other, so there is no perfect player.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
@@ -52,8 +52,8 @@ class TableGame:
         if self.rounds < 1:
             raise BadInput(f"rounds is {self.rounds!r}; expected 1 or more")
 
-    def start(self, rng: Random) -> Rounds:
-        return Rounds()
+    def deals(self) -> Iterator[tuple[float, Rounds]]:
+        yield 1.0, Rounds()
 
     def brief(self, seat: str) -> str:
         table = "\n".join(f"  {a}, {b}: {x}, {y}" for (a, b), (x, y) in self.table.items())

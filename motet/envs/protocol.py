@@ -76,7 +76,7 @@ class Env(Protocol):
         ...
 
     def acting(self) -> tuple[Seat, ...]:
-        """The seats that must act now: one where turns are taken, several that act at once, none at the end."""
+        """The seats that must act now: several where they act at once, none at the end."""
         ...
 
     def observe(self, seat: Seat) -> Observation:

@@ -82,10 +82,9 @@ class Referee:
         return other
 
 
-def check_seats(name: str, actions: Mapping[Seat, Action | None], acting: tuple[Seat, ...]) -> None:
-    """Raise BadInput unless there is one action of each acting seat, and no other."""
-    if len(actions) != len(acting) or any(seat not in actions for seat in acting):
-        raise BadInput(
-            f"step() of {name} got actions of {sorted(actions)}; expected one of each acting seat: "
-            f"{', '.join(acting) or 'none, the episode is over'}"
-        )
+def wrong_seats(name: str, actions: Mapping[Seat, Action | None], acting: tuple[Seat, ...]) -> BadInput:
+    """The error when there is not one action of each acting seat, and no other."""
+    return BadInput(
+        f"step() of {name} got actions of {sorted(actions)}; expected one of each acting seat: "
+        f"{', '.join(acting) or 'none, the episode is over'}"
+    )

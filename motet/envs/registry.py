@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from motet.envs.positions import Graph
 from motet.envs.protocol import Env
 from motet.envs.referee import Illegal
 from motet.envs.world import World
@@ -201,7 +202,7 @@ def make(name: str, seed: int = 0, *, illegal: Illegal = Illegal(), **options: A
     '10 guesses left. So far: nothing yet.'
     """
     if info := ENVS.get(name):
-        return World(_rules(name, info.rules, tuple(options.items())), seed, illegal, name)
+        return World(_graph(name, info.rules, tuple(options.items())), seed, illegal, name)
     family, colon, rest = name.partition(":")
     if family not in ADAPTERS or not (colon and rest):
         raise UnknownName("environment", name, [*ENVS, *(example for _, example in ADAPTERS.values())])
@@ -210,7 +211,7 @@ def make(name: str, seed: int = 0, *, illegal: Illegal = Illegal(), **options: A
 
 
 @lru_cache(maxsize=256)
-def _rules(name: str, where: str, options: tuple[tuple[str, Any], ...]) -> Any:
+def _graph(name: str, where: str, options: tuple[tuple[str, Any], ...]) -> Graph[Any]:
     """Rules never change, so all episodes share them."""
     rules: Any = _load(where)
     known = [field for field in rules.__dataclass_fields__ if field in rules.__init__.__annotations__]
@@ -220,7 +221,7 @@ def _rules(name: str, where: str, options: tuple[tuple[str, Any], ...]) -> Any:
         wanted = rules.__init__.__annotations__[option]
         if not isinstance(value, (int, float) if wanted is float else wanted):
             raise BadInput(f"{option} of {name} is {value!r}; expected a value of type {wanted.__name__}")
-    return rules(**dict(options))
+    return Graph(rules(**dict(options)))
 
 
 def _load(where: str) -> Callable[..., Any]:

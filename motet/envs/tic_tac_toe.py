@@ -4,7 +4,7 @@ Rewards: 1 to the winner, -1 to the loser, 0 for a draw. The perfect player is m
 positions, each solved once a process.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
@@ -31,8 +31,8 @@ class TicTacToe:
     stake: ClassVar[float] = 1.0
     zero_sum: ClassVar[bool] = True
 
-    def start(self, rng: Random) -> Board:
-        return Board()
+    def deals(self) -> Iterator[tuple[float, Board]]:
+        yield 1.0, Board()
 
     def brief(self, seat: str) -> str:
         return BRIEF.format(mark=seat)

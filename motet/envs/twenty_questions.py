@@ -4,7 +4,7 @@ Nothing is judged by a model: each question is a property, each word has it or n
 the same properties. The perfect player asks what halves the words that are left.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -62,8 +62,8 @@ class TwentyQuestions:
     stake: ClassVar[float] = 0.0
     zero_sum: ClassVar[bool] = False
 
-    def start(self, rng: Random) -> Asked:
-        return Asked(rng.choice(WORDS))
+    def deals(self) -> Iterator[tuple[float, Asked]]:
+        yield from ((1 / len(WORDS), Asked(word)) for word in WORDS)
 
     def brief(self, seat: str) -> str:
         return BRIEF.format(words=", ".join(WORDS), properties=", ".join(HAVE), turns=self.turns)

@@ -4,16 +4,17 @@ All chance of such a world is drawn when it starts. From there on a step is a fu
 reference, a state can be hashed and kept, and a game tree can be walked exactly (`motet.envs.exact`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from random import Random
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import msgspec
 
 from motet.envs.actions import pick
+from motet.envs.positions import Graph
 from motet.envs.protocol import Action, Observation, Seat, Step
-from motet.envs.referee import Illegal, Referee, check_seats
+from motet.envs.referee import Illegal, Referee, wrong_seats
 
 S = TypeVar("S")
 T = TypeVar("T", contravariant=True)
@@ -23,8 +24,9 @@ Rewards = dict[Seat, float]
 class Rules(Protocol[S]):
     """The rules of a world; a frozen dataclass, whose fields are the world's options.
 
-    `stake` is what a seat that forfeits loses; with `zero_sum` the other seats share it. `legal` lists the
-    actions of a seat, or is None when any text that `read` accepts may be said.
+    They have either `start`, which draws the first state, or `deals`, which lists all first states with their
+    probabilities. `stake` is what a seat that forfeits loses; with `zero_sum` the other seats share it.
+    `legal` lists the actions of a seat, or is None when any text that `read` accepts may be said.
     """
 
     stake: ClassVar[float]
@@ -32,8 +34,6 @@ class Rules(Protocol[S]):
 
     @property
     def seats(self) -> tuple[Seat, ...]: ...
-
-    def start(self, rng: Random) -> S: ...
 
     def brief(self, seat: Seat) -> str: ...
 
@@ -44,6 +44,20 @@ class Rules(Protocol[S]):
     def text(self, state: S, seat: Seat) -> str: ...
 
     def step(self, state: S, actions: Mapping[Seat, str]) -> tuple[S, Rewards]: ...
+
+
+class Drawn(Rules[S], Protocol):
+    """Rules whose first state is drawn."""
+
+    def start(self, rng: Random) -> S: ...
+
+
+@runtime_checkable
+class Dealt(Rules[S], Protocol):
+    """Rules with few enough first states to list them. The states near them are kept from one episode to the
+    next (see `motet.envs.positions`)."""
+
+    def deals(self) -> Iterator[tuple[float, S]]: ...
 
 
 class Speaks(Protocol[T]):
@@ -58,24 +72,29 @@ class World(Generic[S]):
     """One episode under `rules`. See `Env` for the methods.
 
     >>> from motet.envs.tic_tac_toe import TicTacToe
-    >>> world = World(TicTacToe(), seed=0)
+    >>> world = World(Graph(TicTacToe()), seed=0)
     >>> world.acting(), world.step({"x": "5"}).done, world.acting()
     (('x',), False, ('o',))
     """
 
-    __slots__ = ("_book", "name", "rules", "state")
+    __slots__ = ("_at", "_book", "_graph", "name", "rules")
 
-    def __init__(self, rules: Any, seed: int = 0, illegal: Illegal = Illegal(), name: str = "") -> None:
-        self.rules = rules
-        self.name = name or type(rules).__name__
-        self.state: S = rules.start(Random(seed))
-        self._book = Referee(rules.seats, illegal, rules.stake, rules.zero_sum)
+    def __init__(self, graph: Graph[S], seed: int = 0, illegal: Illegal = Illegal(), name: str = "") -> None:
+        self.rules: Any = graph.rules
+        self.name = name or type(graph.rules).__name__
+        self._graph = graph
+        self._at = graph.start(seed)
+        self._book = Referee(self.rules.seats, illegal, self.rules.stake, self.rules.zero_sum)
 
     @property
     def seats(self) -> tuple[Seat, ...]:
         """Who takes part."""
-        seats: tuple[Seat, ...] = self.rules.seats
-        return seats
+        return self._book.seats
+
+    @property
+    def state(self) -> S:
+        """Where the episode stands."""
+        return self._at.state
 
     def brief(self, seat: Seat) -> str:
         """The rules, as told to this seat."""
@@ -84,15 +103,14 @@ class World(Generic[S]):
 
     def acting(self) -> tuple[Seat, ...]:
         """Who must act now."""
-        return () if self._book.over else self.rules.acting(self.state)
+        return () if self._book.over else self._at.acting
 
     def observe(self, seat: Seat) -> Observation:
         """What this seat sees; after an action that was refused, the reason comes first."""
-        text = self._book.told(seat, self.rules.text(self.state, seat))
-        array = getattr(self.rules, "array", None)
-        return Observation(
-            text, self.rules.legal(self.state, seat), array(self.state, seat) if array else None
-        )
+        seen = self._at.seen.get(seat) or self._graph.see(self._at, seat)
+        if seat in self._book.why:
+            return Observation(self._book.told(seat, seen.text), seen.legal, seen.array)
+        return seen
 
     def read_action(self, seat: Seat, text: str) -> str | None:
         """The action that a text names (see `motet.envs.actions.pick`)."""
@@ -102,13 +120,18 @@ class World(Generic[S]):
     def step(self, actions: Mapping[Seat, Action | None]) -> Step:
         """Take the actions of the acting seats; `Illegal` says what becomes of those that are not legal."""
         acting = self.acting()
-        check_seats(self.name, actions, acting)
-        for seat in acting:
-            if not self._allows(seat, actions[seat]):
-                return self._book.refuse({s: actions[s] for s in acting if not self._allows(s, actions[s])})
-        self.state, rewards = self.rules.step(self.state, actions)
+        if actions.keys() != set(acting):
+            raise wrong_seats(self.name, actions, acting)
+        taken = actions[acting[0]] if len(acting) == 1 else tuple([actions[seat] for seat in acting])
+        known = self._at.after.get(taken)
+        if known is None:
+            wrong = {seat: actions[seat] for seat in acting if not self._allows(seat, actions[seat])}
+            if wrong:
+                return self._book.refuse(wrong)
+            known = self._graph.take(self._at, taken, actions)
+        self._at, rewards = known
         self._book.pay(rewards)
-        return Step(rewards, not self.rules.acting(self.state))
+        return Step(dict(rewards), not self._at.acting)
 
     def _allows(self, seat: Seat, action: Action | None) -> bool:
         legal = self.rules.legal(self.state, seat)
@@ -139,7 +162,7 @@ class World(Generic[S]):
     def clone(self) -> Self:
         """An independent copy: it shares the state, which never changes."""
         other = object.__new__(type(self))
-        other.rules, other.name, other.state = self.rules, self.name, self.state
+        other.rules, other.name, other._graph, other._at = self.rules, self.name, self._graph, self._at
         other._book = self._book.copy()
         return other
 

@@ -11,10 +11,13 @@ from motet.losses.shapes import Mask, PerToken, expanded, inside, mean_inside
 LOG_RATIO_MAX = 20.0
 
 
-def ratio(logp_B_T: PerToken, old_B_T: PerToken, mask_B_T: Mask) -> PerToken:
-    """π/π_old of each token; 1 outside the mask."""
+def ratio(logp_B_T: PerToken, old_B_T: PerToken, mask_B_T: Mask, *, of_rows: bool = False) -> PerToken:
+    """π/π_old of each token, or the geometric mean over its row's tokens; 1 outside the mask."""
     logp_B_T, old_B_T = inside(mask_B_T, logp_B_T, old_B_T)
-    return (logp_B_T - old_B_T).clamp(-LOG_RATIO_MAX, LOG_RATIO_MAX).exp()
+    log_B_T = logp_B_T - old_B_T
+    if of_rows:
+        log_B_T = expanded(mean_inside(mask_B_T, log_B_T), mask_B_T)
+    return log_B_T.clamp(-LOG_RATIO_MAX, LOG_RATIO_MAX).exp()
 
 
 def reinforce(logp_B_T: PerToken, advantage_B_T: PerToken, mask_B_T: Mask) -> PerToken:

@@ -18,17 +18,16 @@ import importlib.util
 import json
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import groupby
 from typing import Any
 
 from motet.errors import BadRequest, EmptyReply, MissingExtra
 from motet.models.batch import Ask, Drawn, batcher
 from motet.models.llama import Choice, Llama, open_engine, running
-from motet.models.local_tools import call_schema, described, strict
+from motet.models.local_tools import call_schema, strict
+from motet.models.turns import turns
 from motet.models.weights import WHEELS, Weights, resolve_weights, source_of
 from motet.tape.context import CALL
 from motet.types import (
-    Media,
     Message,
     Part,
     Reply,
@@ -37,7 +36,6 @@ from motet.types import (
     Text,
     Tokens,
     ToolCall,
-    ToolResult,
     Usage,
 )
 
@@ -91,7 +89,7 @@ class Local:
         context = CALL.get()
         listener = context.on_delta if context else None
         ask = Ask(
-            json.dumps(_chat(messages, sampling)), json.dumps(_options(sampling, wanted)), sampling.max_tokens
+            json.dumps(turns(messages, sampling)), json.dumps(_options(sampling, wanted)), sampling.max_tokens
         )
         seeds = _seeds(n, sampling, engine)
         drawn = await (await batcher(engine)).draw(ask, seeds, None if wanted else listener)
@@ -137,42 +135,6 @@ def _seeds(n: int, sampling: Sampling, engine: Llama) -> range:
         engine.drawn += n
     start = int.from_bytes(hashlib.blake2b(str(seed).encode(), digest_size=4).digest()) // 2 + first
     return range(start, start + n)
-
-
-def _chat(messages: Sequence[Message], sampling: Sampling) -> list[dict[str, str]]:
-    """Messages as plain turns: chat templates of small models know neither tools nor their results."""
-    turns = [(_ROLES.get(message.role, message.role), _words(message)) for message in messages]
-    if tools := described(sampling):
-        if turns and turns[0][0] == "system":
-            turns[0] = "system", f"{turns[0][1]}\n\n{tools}"
-        else:
-            turns.insert(0, ("system", tools))
-    # Many templates insist that the roles take turns.
-    return [
-        {"role": role, "content": "\n\n".join(words for _, words in same)}
-        for role, same in groupby(turns, key=lambda turn: turn[0])
-    ]
-
-
-_ROLES = {"tool": "user"}
-
-
-def _words(message: Message) -> str:
-    return "\n".join(_written(part) for part in message.parts)
-
-
-def _written(part: Part) -> str:
-    match part:
-        case Text(text):
-            return text
-        case ToolCall(_, name, arguments):
-            return f'{{"tool": {json.dumps(name)}, "arguments": {arguments}}}'
-        case ToolResult(_, name, text, failed):
-            return f"{name} {'failed' if failed else 'answered'}: {text}"
-        case Media(kind, media_type):
-            raise BadRequest(
-                f"the embedded model reads text only; got {kind} ({media_type!r}): use another model"
-            )
 
 
 def _schema(sampling: Sampling) -> dict[str, Any] | None:

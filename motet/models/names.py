@@ -59,6 +59,12 @@ def _sim(name: str) -> Model:
     return Sim.parse(name)
 
 
+def _torch(name: str) -> Model:
+    from motet.models.torch import Torch
+
+    return Torch(name.partition(":")[2])
+
+
 def _person(name: str) -> Model:
     from motet.models.person import Person
 
@@ -78,6 +84,9 @@ KINDS: dict[str, Kind] = {
     "https": Kind("https://HOST/v1#NAME", "the same, over TLS", _http),
     "scripted": Kind("scripted:FILE.jsonl", "replies from a file", _scripted, shared=False),
     "sim": Kind("sim:KEY=VALUE,…", "a simulated solver of known skill", _sim),
+    "torch": Kind(
+        "torch:FOLDER, torch:FILE.safetensors, torch:smollm2-135m, torch:tiny", "trainable weights", _torch
+    ),
     "person": Kind("person", "somebody at the terminal", _person),
     "program": Kind("program:COMMAND", "a program: the prompt on stdin, the reply on stdout", _program),
 }

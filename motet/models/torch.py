@@ -14,14 +14,15 @@ from collections.abc import Sequence
 from motet.errors import BadRequest, ContextOverflow, EmptyReply
 from motet.models.local_tools import offered
 from motet.models.torch_weights import Policy, load_base, need_torch
-from motet.models.turns import plain
+from motet.models.torch_words import Turn
+from motet.models.turns import turns
 from motet.tape.context import CALL
 from motet.types import Message, Part, Reply, Sampling, Text, Tokens, ToolCall, Usage
 
 DEFAULT_MAX_TOKENS = 256
 KEPT_CHATS = 4096
 
-_Chat = tuple[Message, ...]
+_Chat = tuple[Turn, ...]
 
 
 class Torch:
@@ -71,7 +72,7 @@ class Torch:
         if sampling.schema is not None or (sampling.tools and sampling.tool_choice not in ("auto", "none")):
             raise BadRequest("a torch model cannot be held to a schema or made to call a tool; use `local`")
         policy = await asyncio.to_thread(lambda: self.policy)
-        chat = tuple(plain(messages, sampling))
+        chat = tuple((turn["role"], turn["content"]) for turn in turns(messages, sampling))
         prompt = await asyncio.to_thread(self._prompt, chat)
         request = Request(prompt, self._seeds(n, sampling), sampling, self._room(prompt, sampling.max_tokens))
         version = policy.version
@@ -84,7 +85,7 @@ class Torch:
             part = _part(one.text, sampling, f"{prompt}{request.seeds[number]}")
             if not one.text.strip() and not self._keep_empty:
                 raise EmptyReply(f"{self.name} said nothing (stop: {one.stop}); ask again or otherwise")
-            self._remember((*chat, Message.say("assistant", one.text)), prompt, one.ids)
+            self._remember((*chat, ("assistant", one.text)), prompt, one.ids)
             replies.append(
                 Reply(
                     message=Message("assistant", (part,)),
@@ -101,7 +102,7 @@ class Torch:
         """Ids of the chat, going on from the latest reply in it that was sampled here."""
         vocabulary = self.policy.base.vocabulary
         for known in range(len(chat), 0, -1):
-            if chat[known - 1].role == "assistant" and (said := self._said.get(chat[:known])):
+            if chat[known - 1][0] == "assistant" and (said := self._said.get(chat[:known])):
                 if ids := vocabulary.onward(chat, known, *said):
                     return ids
                 break

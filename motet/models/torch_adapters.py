@@ -2,6 +2,7 @@
 
 import copy
 import re
+import warnings
 from typing import Any
 
 from msgspec import Struct
@@ -49,7 +50,9 @@ def adapted(base: Base, policy: str, lora: Lora = Lora()) -> Policy:
         torch.manual_seed(lora.seed)
         config = LoraConfig(r=lora.r, lora_alpha=lora.alpha, target_modules=targets)  # type: ignore[arg-type]
         try:
-            module.add_adapter(config, adapter_name=name)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Already found a `peft_config`")  # several are meant
+                module.add_adapter(config, adapter_name=name)
         except ValueError as error:
             raise BadInput(f"{lora!r} does not fit {base.name!r}: {error}") from error
         module.eval()
@@ -77,4 +80,6 @@ def whole(base: Base, policy: str) -> Policy:
 
 def _check(policy: str) -> None:
     if not re.fullmatch(r"[A-Za-z][\w-]*", policy):
-        raise BadInput(f"{policy!r} cannot be a policy's id; expected letters, digits, _ and -, a letter first")
+        raise BadInput(
+            f"{policy!r} cannot be a policy's id; expected letters, digits, _ and -, a letter first"
+        )

@@ -91,7 +91,9 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, "Tensor"], About]:
     try:
         return tensors, msgspec.json.decode(told["motet"], type=About)
     except (KeyError, msgspec.DecodeError) as error:
-        raise BadInput(f"{path} is no checkpoint of a policy (no valid `motet` in its header): {error!r}") from error
+        raise BadInput(
+            f"{path} is no checkpoint of a policy (no valid `motet` in its header): {error!r}"
+        ) from error
 
 
 def check_base(about: About, base: str, path: str | Path) -> None:
@@ -122,7 +124,8 @@ def restore(policy: Policy, tensors: Mapping[str, "Tensor"], path: str | Path) -
     ]
     if wrong:
         raise BadInput(
-            f"the checkpoint {path} does not fit policy {policy.id!r}: {wrong[0]} and {len(wrong) - 1} more differ; "
+            f"the checkpoint {path} does not fit policy {policy.id!r}: {wrong[0]} and "
+            f"{len(wrong) - 1} more differ; "
             f"give the policy the same adapter (rank, targets) as the one that was saved"
         )
     with policy.base.lock, torch.no_grad():

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from motet.errors import BadInput
-from motet.types import Message
+from motet.models.torch_words import Turn
 
 END, PAD = 256, 260
-ROLES = {"system": 257, "user": 258, "assistant": 259, "tool": 258}
+ROLES = {"system": 257, "user": 258, "assistant": 259}
 VOCABULARY = 261
 
 
@@ -18,16 +18,16 @@ class Bytes:
     ends = frozenset({END})
     pad = PAD
 
-    def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
+    def prompt(self, chat: Sequence[Turn]) -> tuple[int, ...]:
         """Ids of a chat, up to where the assistant is to speak."""
-        return (*self._turns(messages), ROLES["assistant"])
+        return (*self._turns(chat), ROLES["assistant"])
 
     def onward(
-        self, messages: Sequence[Message], known: int, prompt: tuple[int, ...], ids: tuple[int, ...]
+        self, chat: Sequence[Turn], known: int, prompt: tuple[int, ...], ids: tuple[int, ...]
     ) -> tuple[int, ...]:
-        """Ids of a chat of which `prompt` and `ids` are those of the first `known` messages."""
+        """Ids of a chat of which `prompt` and `ids` are those of the first `known` turns."""
         closed = prompt + ids if ids and ids[-1] == END else (*prompt, *ids, END)
-        return (*closed, *self._turns(messages[known:]), ROLES["assistant"])
+        return (*closed, *self._turns(chat[known:]), ROLES["assistant"])
 
     def decode(self, ids: Sequence[int]) -> str:
         """The words; bytes that are no UTF-8 become U+FFFD."""
@@ -40,8 +40,8 @@ class Bytes:
     def save(self, folder: str) -> None:
         """Nothing is to be kept beside the weights."""
 
-    def _turns(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        return tuple(i for m in messages for i in (ROLES[m.role], *m.text.encode(), END))
+    def _turns(self, chat: Sequence[Turn]) -> tuple[int, ...]:
+        return tuple(i for role, text in chat for i in (ROLES[role], *text.encode(), END))
 
 
 DEFAULTS = {"hidden": 128, "layers": 3, "heads": 4, "context": 1024, "seed": 0}

@@ -1,10 +1,10 @@
 """The vocabulary of a Hugging Face model, with chats that grow without tokenising old replies again."""
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any, Protocol
 
-from motet.types import Message
+Turn = tuple[str, str]
+"""Who speaks, and what: a chat is a tuple of them in which the roles take turns."""
 
 
 class Vocabulary(Protocol):
@@ -14,10 +14,10 @@ class Vocabulary(Protocol):
     ends: frozenset[int]
     pad: int
 
-    def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]: ...
+    def prompt(self, chat: Sequence[Turn]) -> tuple[int, ...]: ...
 
     def onward(
-        self, messages: Sequence[Message], known: int, prompt: tuple[int, ...], ids: tuple[int, ...]
+        self, chat: Sequence[Turn], known: int, prompt: tuple[int, ...], ids: tuple[int, ...]
     ) -> tuple[int, ...] | None: ...
 
     def decode(self, ids: Sequence[int]) -> str: ...
@@ -42,20 +42,20 @@ class Words:
         self.ends = ends | ({own} if own is not None else frozenset())
         self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else own or 0
 
-    def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
+    def prompt(self, chat: Sequence[Turn]) -> tuple[int, ...]:
         """Ids of a chat, up to where the assistant is to speak."""
-        return self.encode(self._filled(messages))
+        return self.encode(self._filled(chat))
 
     def onward(
-        self, messages: Sequence[Message], known: int, prompt: tuple[int, ...], ids: tuple[int, ...]
+        self, chat: Sequence[Turn], known: int, prompt: tuple[int, ...], ids: tuple[int, ...]
     ) -> tuple[int, ...] | None:
-        """Ids of a chat of which `prompt` and `ids` are those of the first `known` messages.
+        """Ids of a chat of which `prompt` and `ids` are those of the first `known` turns.
 
         None when the chat template does not simply go on where it was (some take thoughts out of old turns):
         then all has to be tokenised again.
         """
-        so_far = self._filled(messages[: known - 1]) + self.decode(ids)
-        whole = self._filled(messages)
+        so_far = self._filled(chat[: known - 1]) + self.decode(ids)
+        whole = self._filled(chat)
         if not whole.startswith(so_far):
             return None
         rest = whole[len(so_far) :]
@@ -79,13 +79,8 @@ class Words:
         """Keep the tokenizer beside weights."""
         self._tokenizer.save_pretrained(folder)
 
-    def _filled(self, messages: Sequence[Message]) -> str:
-        turns = [("user" if m.role == "tool" else m.role, m.text) for m in messages]
-        # Many templates insist that the roles take turns.
-        chat = [
-            {"role": role, "content": "\n\n".join(text for _, text in same)}
-            for role, same in groupby(turns, key=lambda turn: turn[0])
-        ]
+    def _filled(self, chat: Sequence[Turn]) -> str:
         if not self._tokenizer.chat_template:
-            return "".join(f"{turn['content']}\n\n" for turn in chat)
-        return str(self._tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
+            return "".join(f"{text}\n\n" for _, text in chat)
+        turns = [{"role": role, "content": text} for role, text in chat]
+        return str(self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))

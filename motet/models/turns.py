@@ -1,26 +1,33 @@
-"""Messages as plain turns, for models whose chat template knows neither tools nor their results."""
+"""Messages as plain turns: chat templates of small models know neither tools nor their results."""
 
 import json
 from collections.abc import Sequence
+from itertools import groupby
 
 from motet.errors import BadRequest
 from motet.models.local_tools import described
 from motet.types import Media, Message, Part, Sampling, Text, ToolCall, ToolResult
 
 
-def plain(messages: Sequence[Message], sampling: Sampling) -> list[Message]:
-    """The messages in words alone: tools are described in the system message, results go to the user.
+def turns(messages: Sequence[Message], sampling: Sampling) -> list[dict[str, str]]:
+    """The messages as a chat template takes them, `role` and `content`.
+
+    Tools are described in the system message, their results are said by the user.
 
     Raises:
         BadRequest: there is media among them.
     """
-    turns = [Message.say("user" if m.role == "tool" else m.role, words(m)) for m in messages]
+    said = [("user" if m.role == "tool" else m.role, words(m)) for m in messages]
     if tools := described(sampling):
-        if turns and turns[0].role == "system":
-            turns[0] = Message.say("system", f"{turns[0].text}\n\n{tools}")
+        if said and said[0][0] == "system":
+            said[0] = "system", f"{said[0][1]}\n\n{tools}"
         else:
-            turns.insert(0, Message.say("system", tools))
-    return turns
+            said.insert(0, ("system", tools))
+    # Many templates insist that the roles take turns.
+    return [
+        {"role": role, "content": "\n\n".join(text for _, text in same)}
+        for role, same in groupby(said, key=lambda turn: turn[0])
+    ]
 
 
 def words(message: Message) -> str:

@@ -104,7 +104,7 @@ class Store:
         self.path = Path(path)
         self._pending: dict[str, list[tuple[Any, ...]]] = {table: [] for table in INSERTS}
         self._seen: set[str] = set()
-        self._due = ""
+        self._flushing = False
         self._broken: StoreError | None = None
         with self._guard():
             self._db = self._connect(readonly, busy_s)
@@ -169,19 +169,22 @@ class Store:
     # Writing: the recorder's side.
 
     def put_event(self, run: str, seq: int, event: Event) -> None:
-        """Append an event to a run."""
-        key = event.key if isinstance(event, Called) and event.failure is None and not event.cached else None
-        if isinstance(event, Started):
-            item = event.item or None
-            self._pending["runs"].append((run, event.team, event.at, item))
+        """Append an event to a run; it is written at the end of this tick, but a lone beginning may wait."""
+        key = None
+        if isinstance(event, Called):
+            key = event.key if event.failure is None and not event.cached else None
+        elif isinstance(event, Started):
+            self._put("runs", (run, event.team, event.at, event.item or None))
         elif isinstance(event, Ended):
-            self._pending["ended"].append((run,))
+            self._put("ended", (run,))
         self._put("events", (run, seq, key, _encode(event)))
-        if not isinstance(event, Started):
+        if isinstance(event, Started):
+            self._flush_later()
+        elif not self._flushing:
             self._flush_soon()
 
     def put_node(self, node: Node) -> None:
-        """Keep a message, once."""
+        """Keep a message, once; it is written with the next event."""
         if node.key not in self._seen:
             if len(self._seen) > SEEN:
                 self._seen.clear()
@@ -189,29 +192,28 @@ class Store:
             self._put("nodes", (node.key, node.parent, node.role, _encode(node.parts)))
 
     def put_tokens(self, tokens: NodeTokens) -> None:
-        """Keep the ids of a node."""
+        """Keep the ids of a node; they are written with the next event."""
         self._put("tokens", (tokens.node, tokens.tokenizer, _encode(tokens)))
 
     def put_blob(self, media: Media) -> None:
-        """Keep the bytes of a media part, once."""
+        """Keep the bytes of a media part, once; they are written with the next event."""
         self._put("blobs", (media.digest, media.media_type, media.data))
 
     def _put(self, table: str, row: tuple[Any, ...]) -> None:
         self.check()
         self._pending[table].append(row)
-        if not self._due:
-            self._due = "later"
-            with suppress(RuntimeError):  # no loop: whoever puts flushes
-                asyncio.get_running_loop().call_later(SHOWN_AFTER_S, self._flush_in_loop)
+
+    def _flush_later(self) -> None:
+        with suppress(RuntimeError):  # no loop: whoever puts flushes
+            asyncio.get_running_loop().call_later(SHOWN_AFTER_S, self._flush_in_loop)
 
     def _flush_soon(self) -> None:
         """Write at the end of this tick: something was paid for."""
-        if self._due != "soon":
-            self._due = "soon"
-            try:
-                asyncio.get_running_loop().call_soon(self._flush_in_loop)
-            except RuntimeError:
-                self.flush()
+        try:
+            asyncio.get_running_loop().call_soon(self._flush_in_loop)
+            self._flushing = True
+        except RuntimeError:
+            self.flush()
 
     def _flush_in_loop(self) -> None:
         # The failure is raised by the next call's check(), where somebody can act on it.
@@ -220,7 +222,7 @@ class Store:
 
     def flush(self) -> None:
         """Write what is pending, in one transaction."""
-        self._due = ""
+        self._flushing = False
         self.check()
         if not any(self._pending.values()):
             return

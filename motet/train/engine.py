@@ -1,6 +1,6 @@
 """The port behind which training happens, shaped like the Tinker API, and the contract that engines keep.
 
-An engine holds policies by id. Gradients add up over calls of `forward_backward` until `optim_step` uses them.
+An engine holds policies by id. Gradients add up over calls of `forward_backward` until `optim_step`.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,8 +59,8 @@ class Engine(Protocol):
         """Add the gradient of a loss over these rows to the policy's.
 
         Returns:
-            `loss`, `tokens`, `rows`, `logp` (mean log-probability) and, for rows with the sampler's, how far off
-            it was (`motet.losses.mismatch`), and `clipped` for losses that clip.
+            `loss`, `tokens`, `rows`, `logp` (mean log-probability); for rows with the sampler's, how far off
+            it was (`motet.losses.mismatch`); for losses that clip, the share of tokens that are (`clipped`).
 
         Raises:
             BadInput: no rows, or rows that lack what the loss reads.
@@ -137,7 +137,9 @@ def check_engine(make: Callable[[], Engine], folder: Path, prompt: Sequence[int]
 def _sampled(engine: Engine, policy: str, prompt: Sequence[int]) -> list[Row]:
     drawn = engine.sample(policy, [prompt, prompt], 2, Sampling(max_tokens=4, seed=7))
     again = engine.sample(policy, [prompt, prompt], 2, Sampling(max_tokens=4, seed=7))
-    assert [[t.ids for t in g] for g in drawn] == [[t.ids for t in g] for g in again], "a seed does not repeat"
+    assert [[t.ids for t in g] for g in drawn] == [[t.ids for t in g] for g in again], (
+        "a seed does not repeat"
+    )
     rows = []
     for tokens in (t for group in drawn for t in group):
         assert 1 <= len(tokens.ids) <= 4, f"asked for 1 to 4 tokens, got {tokens.ids!r}"
@@ -152,7 +154,9 @@ def _sampled(engine: Engine, policy: str, prompt: Sequence[int]) -> list[Row]:
             )
         )
     scored = engine.logprobs(policy, rows)
-    assert same(scored, [row.logprobs for row in rows], 1e-4), "sampler and trainer disagree on log-probabilities"
+    assert same(scored, [row.logprobs for row in rows], 1e-4), (
+        "sampler and trainer disagree on log-probabilities"
+    )
     return rows
 
 
@@ -178,9 +182,13 @@ def _check_refusals(engine: Engine, one: str, rows: list[Row]) -> None:
     _refused(lambda: engine.forward_backward(one, rows, Loss("nothing")), UnknownName, "an unknown loss")
     _refused(lambda: engine.forward_backward(one, [], Loss("sft")), BadInput, "no rows")
     bare = [row.but(logprobs=()) for row in rows]
-    _refused(lambda: engine.forward_backward(one, bare, Loss("ppo")), BadInput, "rows without log-probabilities")
+    _refused(
+        lambda: engine.forward_backward(one, bare, Loss("ppo")), BadInput, "rows without log-probabilities"
+    )
     uncredited = [row.but(advantages=()) for row in rows]
-    _refused(lambda: engine.forward_backward(one, uncredited, Loss("ppo")), BadInput, "rows without advantages")
+    _refused(
+        lambda: engine.forward_backward(one, uncredited, Loss("ppo")), BadInput, "rows without advantages"
+    )
 
 
 def _check_checkpoints(
@@ -201,7 +209,9 @@ def _check_checkpoints(
     broken = folder / "broken.safetensors"
     broken.write_bytes(file.read_bytes()[:-7])
     _refused(lambda: fresh.load(two, broken), MotetError, "a checkpoint cut short")
-    _refused(lambda: fresh.load(two, folder / "nothing.safetensors"), BadInput, "a checkpoint that is not there")
+    _refused(
+        lambda: fresh.load(two, folder / "nothing.safetensors"), BadInput, "a checkpoint that is not there"
+    )
     assert same(before, fresh.logprobs(two, rows), 0.0), "a refused checkpoint changed the policy"
 
 

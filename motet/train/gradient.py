@@ -122,8 +122,8 @@ class GradientEngine:
             for parameter in parameters.values():
                 parameter.grad = None
             raise MotetError(
-                f"the gradient of policy {policy!r} is not finite ({norm}); no step was taken. Look for rewards or "
-                f"log-probabilities that are not finite, or lower the learning rate"
+                f"the gradient of policy {policy!r} is not finite ({norm}); no step was taken. Look for "
+                f"rewards or log-probabilities that are not finite, or lower the learning rate"
             )
         stepper = self._optimizer(policy, parameters)
         for group in stepper.param_groups:
@@ -159,7 +159,9 @@ class GradientEngine:
         state = self._optimizer(policy, parameters).state
         kept: dict[str, Tensor] = {WEIGHT + name: p for name, p in parameters.items()}
         for name, parameter in parameters.items():
-            kept |= {f"{key}.{name}": state[parameter][key] for key in _ADAM if key in state.get(parameter, {})}
+            kept |= {
+                f"{key}.{name}": state[parameter][key] for key in _ADAM if key in state.get(parameter, {})
+            }
         kept["random"] = torch.get_rng_state()
         write_checkpoint(path, kept, self._body.about(policy))
 
@@ -175,7 +177,9 @@ class GradientEngine:
         state = self._optimizer(policy, parameters).state
         for name, parameter in parameters.items():
             parameter.grad = None
-            if (found := {k: saved[f"{k}.{name}"] for k in _ADAM if f"{k}.{name}" in saved}).keys() == set(_ADAM):
+            if (found := {k: saved[f"{k}.{name}"] for k in _ADAM if f"{k}.{name}" in saved}).keys() == set(
+                _ADAM
+            ):
                 state[parameter] = {k: t.to(parameter.device) if k != "step" else t for k, t in found.items()}
         torch.set_rng_state(saved["random"])
 
@@ -207,7 +211,9 @@ class GradientEngine:
 def _checked(rows: Sequence[Row], loss: Loss, kind: Kind) -> Batch:
     """The rows as tensors, if they have all that the loss reads inside their masks."""
     if not rows:
-        raise BadInput(f"no rows to compute the loss {loss.name!r} over; every one may have been filtered out")
+        raise BadInput(
+            f"no rows to compute the loss {loss.name!r} over; every one may have been filtered out"
+        )
     batch = tensors(rows)
     if not bool(batch.mask_B_T.any()):
         raise BadInput(f"none of the {len(rows)} rows has a token to train on: their masks are empty")
@@ -218,14 +224,14 @@ def _checked(rows: Sequence[Row], loss: Loss, kind: Kind) -> Batch:
         for number, row in enumerate(rows):
             if not _has(row, name):
                 raise BadInput(
-                    f"row {number} has no {name} for the tokens that loss {loss.name!r} trains; {_HINTS[name]}"
+                    f"row {number} has no {name} for the tokens that {loss.name!r} trains; {_HINTS[name]}"
                 )
     if loss.name not in OFF_POLICY:
         known = ~batch.sampler_B_T.isnan() | ~batch.old_B_T.isnan()
         if bool((batch.mask_B_T & ~known).any()):
             raise BadInput(
-                f"loss {loss.name!r} needs the sampler's log-probabilities, and some rows have none; sample with "
-                f"a model that gives them, or fill `old` from Engine.logprobs before the first step"
+                f"loss {loss.name!r} needs the sampler's log-probabilities, and some rows have none; sample "
+                f"with a model that gives them, or fill `old` from Engine.logprobs before the first step"
             )
     if loss.name == "dpo":
         _check_pairs(rows)
@@ -292,9 +298,9 @@ def _metrics(batch: Batch, logp: Tensor, value: float, loss: Loss, kind: Kind) -
     sampled = mask & ~batch.sampler_B_T.isnan()
     if loss.name not in OFF_POLICY:
         found |= losses.mismatch(logp, batch.sampler_B_T, sampled, cap=loss.cap or 2.0)
-    if kind.ratio:
+    if kind.bounds:
         old = batch.old_B_T.where(~batch.old_B_T.isnan(), batch.sampler_B_T)
-        ratio = losses.ratio(logp, old, mask)[mask]
-        low, high = loss.options.get("low", 0.2), loss.options.get("high", 0.2)
+        low, high = (loss.options.get(side, kind.bounds[side]) for side in ("low", "high"))
+        ratio = losses.ratio(logp, old, mask, of_rows=kind.of_rows)[mask]
         found["clipped"] = ((ratio < 1 - low) | (ratio > 1 + high)).double().mean().item()
     return found

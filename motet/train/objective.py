@@ -1,4 +1,4 @@
-"""A loss by name with its options: what an engine is told to descend, in a form that can be sent and stored."""
+"""A loss by name with its options: what an engine is told to descend, in a form that can be stored."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +33,7 @@ class Loss(Struct, frozen=True, omit_defaults=True):
     kl: float = 0.0
     kl_form: KlForm = "k3"
     entropy: float = 0.0
-    smoothing: dict[str, float] = field(default_factory=dict)
+    smoothing: dict[str, Any] = field(default_factory=dict)
     cap: float | None = 2.0
 
     @property
@@ -43,21 +43,29 @@ class Loss(Struct, frozen=True, omit_defaults=True):
 
 
 class Kind(Struct, frozen=True):
-    """How a loss is computed: per token from (batch, logp, base, options), or per row or pair if `rows`.
+    """How a loss is computed, from the batch, the log-probabilities now and of old, and the options.
 
-    `ratio` losses divide by the old policy themselves; `reads` are the fields that rows must have.
+    Args:
+        reads: the fields that rows must have.
+        rows: one value a row or pair, and not a token.
+        bounds: default `low` and `high` of losses that clip a ratio to the old policy.
+        of_rows: that ratio is of rows, and not of tokens.
     """
 
     function: Callable[[Batch, Tensor, Tensor, dict[str, Any]], Tensor]
     reads: tuple[str, ...] = ()
-    ratio: bool = False
     rows: bool = False
+    bounds: dict[str, float] = {}
+    of_rows: bool = False
 
 
-def _of_ratio(function: Callable[..., Tensor]) -> Kind:
-    return Kind(
-        lambda b, logp, old, o: function(logp, old, b.advantage_B_T, b.mask_B_T, **o), ("advantages",), ratio=True
-    )
+def _clipped(function: Callable[..., Tensor], *, of_rows: bool = False) -> Kind:
+    def compute(b: Batch, logp: Tensor, old: Tensor, options: dict[str, Any]) -> Tensor:
+        return function(logp, old, b.advantage_B_T, b.mask_B_T, **options)
+
+    defaults = function.__kwdefaults__ or {}
+    bounds = {side: defaults[side] for side in ("low", "high")}
+    return Kind(compute, ("advantages",), bounds=bounds, of_rows=of_rows)
 
 
 def _sft(b: Batch, logp: Tensor, old: Tensor, o: dict[str, Any]) -> Tensor:
@@ -75,12 +83,14 @@ def _kto(b: Batch, logp: Tensor, old: Tensor, o: dict[str, Any]) -> Tensor:
 
 
 LOSSES: dict[str, Kind] = {
-    "reinforce": Kind(lambda b, logp, old, o: losses.reinforce(logp, b.advantage_B_T, b.mask_B_T, **o), ("advantages",)),
-    "ppo": _of_ratio(losses.ppo),
-    "gspo": _of_ratio(losses.gspo),
-    "gspo_token": _of_ratio(losses.gspo_token),
-    "cispo": _of_ratio(losses.cispo),
-    "aepo": _of_ratio(losses.aepo),
+    "reinforce": Kind(
+        lambda b, logp, old, o: losses.reinforce(logp, b.advantage_B_T, b.mask_B_T, **o), ("advantages",)
+    ),
+    "ppo": _clipped(losses.ppo),
+    "gspo": _clipped(losses.gspo, of_rows=True),
+    "gspo_token": _clipped(losses.gspo_token, of_rows=True),
+    "cispo": _clipped(losses.cispo),
+    "aepo": _clipped(losses.aepo),
     "sft": Kind(_sft),
     "rwr": Kind(lambda b, logp, old, o: losses.rwr(logp, b.reward_B, b.mask_B_T, **o), ("reward",)),
     "dpo": Kind(_dpo, ("reference", "label", "pair"), rows=True),
@@ -121,7 +131,7 @@ def total(batch: Batch, logp: Tensor, entropy: Tensor | None, weight: Tensor, lo
     if kind.rows:
         return (value * weight).sum()
     if loss.cap is not None and loss.name not in OFF_POLICY:
-        value = value * _guard(batch, logp, kind.ratio, loss.cap)
+        value = value * _guard(batch, logp, bool(kind.bounds), loss.cap)
     if loss.kl:
         value = value + loss.kl * losses.kl(logp, batch.reference_B_T, mask, loss.kl_form)
     if entropy is not None:
@@ -153,8 +163,6 @@ def weights_of(batch: Batch, rollouts: Tensor, loss: Loss) -> Tensor:
     if kind_of(loss).rows:
         return torch.full_like(batch.label_B, 1 / len(batch.label_B))
     try:
-        return losses.token_weights(
-            batch.mask_B_T, loss.reduction, length=loss.length, rollout_B=rollouts
-        )
+        return losses.token_weights(batch.mask_B_T, loss.reduction, length=loss.length, rollout_B=rollouts)
     except ValueError as error:
         raise BadInput(str(error)) from error

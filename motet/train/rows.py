@@ -1,8 +1,8 @@
 """From tapes to training rows: each root-to-leaf path of ids is one row, and no text is tokenised again.
 
 A call goes on another's row only when its prompt begins with exactly the ids of that call's prompt and reply.
-Where a conversation goes on but its ids do not (a chat template that rewrites old turns, a cut stop word), the
-row forks. A reply that lies on several paths is trained on once. All of this is counted in a `Ledger`.
+Where a conversation goes on but its ids do not (a chat template that rewrites old turns, a cut stop word),
+the row forks. A reply that lies on several paths is trained on once. All of this is counted in a `Ledger`.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Args:
         mask: which ids are trained on.
-        logprobs: the sampler's log-probabilities (temperature 1, whole vocabulary); NaN where it sampled none.
+        logprobs: the sampler's log-probabilities (temperature 1, whole vocabulary); NaN where none.
         old: the trainer's own before the first step, when ratios are to be taken against those.
         reference: those of the policy that KL is measured against.
         advantages: what policy losses multiply; weights: what `sft` multiplies.
@@ -74,8 +74,8 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The row with an advantage for every sampled token.
 
         Args:
-            advantages: by call, one number for all its tokens or one for each. None, NaN or nothing for a call
-                takes its tokens out of the mask.
+            advantages: by call (`RUN/ID`), one number for all its tokens or one for each. None, NaN or
+                nothing for a call takes its tokens out of the mask.
 
         Raises:
             BadInput: a call has another number of tokens than of advantages.
@@ -101,10 +101,10 @@ class Ledger:
     """What became of the calls on their way to rows.
 
     Args:
-        counts: `calls`, `rows`, `tokens` (trained), `merged` (calls that went on an earlier one's row), `forked`
-            (conversations that went on in other ids), `shared` (replies masked because another row trains
-            them), `tempered` (calls sampled from a changed distribution: log-probabilities are of the plain one),
-            `untrained` (calls of voices without a policy).
+        counts: `calls`, `rows`, `tokens` (trained), `merged` (calls that went on an earlier one's row),
+            `forked` (conversations that went on in other ids), `shared` (replies masked because another row
+            trains them), `tempered` (calls sampled from a changed distribution, whose log-probabilities are
+            of the plain one), `untrained` (calls of voices without a policy).
         rejected: calls that cannot be trained on, by reason.
     """
 
@@ -174,7 +174,7 @@ def rows_of(
 
 def _pieces(tape: Tape, policies: Mapping[str, str], ledger: Ledger) -> dict[str, list[_Piece]]:
     """The calls of each trained voice that have ids, in order."""
-    known = {node: tokenizer for node, tokenizer in tape.tokens}
+    known = dict(tape.tokens.keys())
     pieces: dict[str, list[_Piece]] = {}
     turns: Counter[str] = Counter()
     for call in tape.calls:
@@ -240,7 +240,9 @@ def _paths(tape: Tape, pieces: list[_Piece], ledger: Ledger) -> list[Row]:
             while at is not None:
                 chain.append(at)
                 at = before[at]
-            rows.append(_row(tape.run, [pieces[i] for i in reversed(chain)], [i in trained for i in reversed(chain)]))
+            rows.append(
+                _row(tape.run, [pieces[i] for i in reversed(chain)], [i in trained for i in reversed(chain)])
+            )
             ledger.counts["shared"] += sum(i in trained for i in chain)
             trained.update(chain)
     return rows

@@ -10,7 +10,7 @@ from random import Random
 from typing import Protocol, Self
 
 from motet.envs.protocol import Action, Observation, Seat, Step
-from motet.envs.referee import Illegal, Referee, check_seats
+from motet.envs.referee import Illegal, Referee, wrong_seats
 
 Taken = tuple[dict[Seat, float], bool]
 
@@ -55,11 +55,12 @@ class Adapted:
         self, name: str, key: str, begin: Callable[[], Foreign], illegal: Illegal = Illegal()
     ) -> None:
         self.name = name
-        self._key, self._begin = key, begin
+        self._begin = begin
         self._inner = begin()
         self.seats = self._inner.seats
         self._book = Referee(self.seats, illegal, 0.0, False)
         self._taken: list[dict[Seat, Action]] = []
+        self._hash = _digest(f"{name}\n{key}")
 
     def brief(self, seat: Seat) -> str:
         """The rules, as far as the package tells them."""
@@ -81,11 +82,13 @@ class Adapted:
     def step(self, actions: Mapping[Seat, Action | None]) -> Step:
         """Take the actions of the acting seats."""
         acting = self.acting()
-        check_seats(self.name, actions, acting)
+        if actions.keys() != set(acting):
+            raise wrong_seats(self.name, actions, acting)
         wrong = {s: a for s, a in actions.items() if a is None or not self._inner.allows(s, a)}
         if wrong:
             return self._book.refuse(wrong)
         self._taken.append(dict(actions))
+        self._hash = _digest(f"{self._hash}\n{actions!r}")
         rewards = self._inner.take(actions)
         self._book.pay(rewards)
         return Step(rewards, not self._inner.acting())
@@ -105,12 +108,12 @@ class Adapted:
 
     def state_hash(self) -> str:
         """Hash of name, options, seed and the actions taken."""
-        return blake2b(f"{self.name}\n{self._key}\n{self._taken!r}".encode(), digest_size=16).hexdigest()
+        return self._hash
 
     def clone(self) -> Self:
         """A new episode that has taken the same actions; costs as much as playing them."""
         other = object.__new__(type(self))
-        other.name, other.seats, other._key, other._begin = self.name, self.seats, self._key, self._begin
+        other.name, other.seats, other._begin, other._hash = self.name, self.seats, self._begin, self._hash
         other._inner = self._begin()
         for actions in self._taken:
             other._inner.take(actions)
@@ -120,3 +123,7 @@ class Adapted:
     def close(self) -> None:
         """Close the foreign environment."""
         self._inner.close()
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=16).hexdigest()

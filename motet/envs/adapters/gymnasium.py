@@ -29,11 +29,9 @@ class Gym:
         except ImportError as error:
             raise MissingExtra("gymnasium", "envs") from error
         try:
-            modes = gymnasium.spec(name).kwargs.get("render_modes") or _modes(gymnasium, name)
-            drawn: dict[str, Any] = (
-                {"render_mode": "ansi"} if "ansi" in modes and "render_mode" not in options else {}
-            )
-            self._env = gymnasium.make(name, **drawn, **options)
+            modes = _modes(gymnasium, name)
+            drawn: dict[str, Any] = {"render_mode": "ansi"} if "ansi" in modes else {}
+            self._env = gymnasium.make(name, **(drawn | dict(options)))
         except (gymnasium.error.Error, TypeError) as error:
             raise BadInput(f"gymnasium cannot make {name!r} with {dict(options)!r}: {error}") from error
         self._seen, self._info = self._env.reset(seed=seed)

@@ -1,0 +1,186 @@
+"""Policies on a language model: one LoRA adapter each on shared weights, or weights of their own.
+
+Started by `accelerate launch`, every process computes its share of the micro-batches; their gradients add up
+to those of one process, since each token's weight is known before the batch is dealt out.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from motet.errors import BadInput, ContextOverflow
+from motet.losses import entropy as entropy_of
+from motet.models.torch import Torch
+from motet.models.torch_adapters import Lora, adapted, whole
+from motet.models.torch_checkpoint import About, address, restore
+from motet.models.torch_sample import Request, generate
+from motet.models.torch_weights import Base, Policy, load_base
+from motet.train.batch import Batch
+from motet.train.engine import REFERENCE
+from motet.train.gradient import GradientEngine
+from motet.types import Sampling, Tokens
+
+
+class Network:
+    """Policies on one base; see `motet.train.gradient.Body`.
+
+    Args:
+        policies: the shape of each policy's adapter; None trains weights of its own.
+    """
+
+    def __init__(self, base: Base, policies: Mapping[str, Lora | None]) -> None:
+        base.module.requires_grad_(False)
+        self.base = base
+        order = sorted(policies.items(), key=lambda item: item[1] is not None)  # copies before adapters
+        made = {
+            name: whole(base, name) if lora is None else adapted(base, name, lora) for name, lora in order
+        }
+        self._policies = {name: made[name] for name in policies}
+        self._lora = dict(policies)
+        self._reference = Policy(base, base.module)
+        self._models = {name: Torch(policy, keep_empty=True) for name, policy in self._policies.items()}
+        self._models[REFERENCE] = Torch(self._reference, keep_empty=True)
+        self._state = _processes()
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        return tuple(self._policies)
+
+    def policy(self, name: str) -> Policy:
+        """The weights of a policy, or of the reference."""
+        return self._reference if name == REFERENCE else self._policies[name]
+
+    def about(self, policy: str) -> About:
+        return About(
+            policy=policy,
+            step=self.step(policy),
+            base=self.base.digest,
+            base_name=address(self.base),
+            lora=self._lora[policy],
+            drawn=self.base.drawn,
+        )
+
+    def step(self, policy: str) -> int:
+        return self.policy(policy).step
+
+    def stepped(self, policy: str, step: int) -> None:
+        self._policies[policy].step = step
+
+    def model(self, policy: str) -> Torch:
+        return self._models[policy]
+
+    def parameters(self, policy: str) -> dict[str, Tensor]:
+        return self._policies[policy].parameters()
+
+    def score(self, policy: str, batch: Batch, entropy: bool) -> tuple[Tensor, Tensor | None]:
+        # A token is scored by the logits before it; causal attention never sees the padding behind.
+        row, at = batch.mask_B_T.nonzero(as_tuple=True)
+        width = int(at.max()) if len(at) else 1
+        logp, spread = torch.zeros_like(batch.sampler_B_T), torch.zeros_like(batch.sampler_B_T)
+        with self.policy(policy).active() as module, _only(module, row, at - 1):
+            ids = batch.ids_B_T[:, :width].to(module.device)
+            logits_N_V = module(input_ids=ids, use_cache=False).logits[0].float()
+        token_N = batch.ids_B_T[row, at].to(logits_N_V.device)
+        chosen = logits_N_V.gather(1, token_N[:, None])[:, 0] - logits_N_V.logsumexp(-1)
+        logp = logp.index_put((row, at), chosen.double().cpu())
+        if entropy:
+            spread = spread.index_put((row, at), entropy_of(logits_N_V).double().cpu())
+        return logp, spread if entropy else None
+
+    def sample(
+        self, policy: str, prompts: Sequence[Sequence[int]], n: int, sampling: Sampling
+    ) -> list[list[Tokens]]:
+        first, most = sampling.seed or 0, sampling.max_tokens or 256
+        if sampling.seed is None:
+            first, self.base.drawn = self.base.drawn, self.base.drawn + n
+        if (longest := max(map(len, prompts), default=0) + most) > self.base.n_ctx:
+            raise ContextOverflow(f"prompt and reply need {longest} tokens, {self.base.n_ctx} available")
+        requests = [Request(tuple(p), tuple(range(first, first + n)), sampling, most) for p in prompts]
+        words = self.base.vocabulary
+        with self.policy(policy).active() as module:
+            drawn = generate(module, words, requests)
+        return [
+            [Tokens(words.label, request.prompt, one.ids, one.logprobs) for one in group]
+            for request, group in zip(requests, drawn, strict=True)
+        ]
+
+    def restore(self, policy: str, saved: dict[str, Tensor], about: About, path: str | Path) -> None:
+        mine = self._policies[policy]
+        if about.made_by != "torch":
+            raise BadInput(f"the checkpoint {path} is of a {about.made_by} engine, this one has weights")
+        if about.lora != self._lora[policy] and (about.lora is None) != (mine.adapter is None):
+            raise BadInput(
+                f"the checkpoint {path} is {about.lora or 'a whole model'!r}, and policy {policy!r} is "
+                f"{self._lora[policy] or 'a whole model'!r}; make the policy as the one that was saved"
+            )
+        restore(mine, saved, path)
+        self.base.drawn = about.drawn
+
+    def share(self, batches: list[list[int]]) -> list[list[int]]:
+        if self._state is None:
+            return batches
+        return batches[self._state.process_index :: self._state.num_processes]
+
+    def add_up(self, tensor: Tensor) -> Tensor:
+        if self._state is None:
+            return tensor
+        torch.distributed.all_reduce(tensor)
+        return tensor
+
+
+@contextmanager
+def _only(module: Any, row: Tensor, at: Tensor) -> Iterator[None]:
+    """Logits at these places only, in one row: the output layer is shown nothing else.
+
+    The rest of the module's own way from hidden states to logits (scaling, soft caps) stays as it is.
+    """
+
+    def select(_: Any, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        hidden = args[0]
+        return (hidden[row.to(hidden.device), at.to(hidden.device)][None],)
+
+    handle = module.get_output_embeddings().register_forward_pre_hook(select)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def _processes() -> Any:
+    """What `accelerate` knows of the other processes; None when there are none."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return None
+    import accelerate  # type: ignore[import-untyped]
+
+    return accelerate.PartialState(cpu=not torch.cuda.is_available())
+
+
+def torch_engine(
+    base: str | Base,
+    policies: Mapping[str, Lora | None] | Sequence[str] = ("policy",),
+    *,
+    device: str | None = None,
+    micro_tokens: int = 4096,
+) -> GradientEngine:
+    """An engine whose policies are language models.
+
+    Args:
+        base: what follows `torch:` in a model's name, or weights already read.
+        policies: their ids, each with the shape of its adapter; None trains a copy of all weights. A list
+            of ids gives each a LoRA of rank 8.
+        device: where to compute; a GPU when there is one.
+        micro_tokens: padded tokens that are computed at once; bounds the memory, changes no result.
+
+    Raises:
+        BadInput: no such weights. MissingExtra: torch, transformers or peft is not installed.
+    """
+    found = base if isinstance(base, Base) else load_base(base.removeprefix("torch:"))
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    found.module.to(device)
+    shapes = policies if isinstance(policies, Mapping) else dict.fromkeys(policies, Lora())
+    return GradientEngine(Network(found, shapes), micro_tokens)
