@@ -138,6 +138,8 @@ class Agent:
 class Chat:
     """A conversation with one agent. A turn that fails leaves the conversation as it was."""
 
+    __slots__ = ("_last", "agent", "model", "recorder", "thread")
+
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.model = cast("Model", agent.model)

@@ -21,7 +21,8 @@ class Thread(Struct, frozen=True):
 
     def then(self, message: Message, recorder: Recorder, node: str = "") -> "Thread":
         """The conversation with one more message; `node` is its key if it is on the tape already."""
-        return Thread((*self.messages, message), node or recorder.add(self.head, message))
+        messages = self.messages + (message,)  # noqa: RUF005 - copies once; a star copies twice
+        return Thread(messages, node or recorder.add(self.head, message))
 
 
 async def call(
@@ -65,7 +66,8 @@ async def call(
 
 def parents_of(sources: Sequence[Reply], recorder: Recorder) -> tuple[str, ...]:
     """Ids of the calls behind these replies, without repeats; a call of another run is `RUN/ID`."""
-    own, found = recorder.tape.run, dict[str, None]()
+    own = recorder.tape.run
+    found: dict[str, None] = {}
     for reply in sources:
         prefix = "" if reply.run == own else f"{reply.run}/"
         for call_id in (reply.call, *reply.sources):

@@ -53,7 +53,7 @@ async def review(task: Task, writer: Voice, critic: Voice) -> Reply:
 
 
 @click.command()
-@click.option("--n", default=20, show_default=True, type=click.IntRange(1), help="Items of the suite.")
+@click.option("--n", default=16, show_default=True, type=click.IntRange(1), help="Items of the suite.")
 @click.option("-m", "--model", default="local", show_default=True, help="Who sings every voice.")
 @click.option(
     "--report", default=REPORT, show_default=True, metavar="FILE.html", help="Where the report goes."

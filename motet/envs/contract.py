@@ -36,7 +36,9 @@ def check_env(make: Maker, seeds: Iterable[int] = range(5)) -> None:
         _unread(first.clone())
         # Not Random(seed): a world that draws with the same generator would be guessed at once.
         log = _play(first, Random(f"player {seed}"))
-        assert log == _play(second, Random(f"player {seed}")), f"two episodes of seed {seed} went different ways"
+        assert log == _play(second, Random(f"player {seed}")), (
+            f"two episodes of seed {seed} went different ways"
+        )
         assert _global_state() == before, "the global random generator was used"
         for env in (first, second):
             env.close()

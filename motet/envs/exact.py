@@ -66,7 +66,9 @@ def _best(rules: Dealt[Any], policy: Policy, seat: str, reached: Iterable[tuple[
     return value
 
 
-def _after(rules: Dealt[Any], policy: Policy, seat: str, alike: list[tuple[float, Any]], action: str) -> float:
+def _after(
+    rules: Dealt[Any], policy: Policy, seat: str, alike: list[tuple[float, Any]], action: str
+) -> float:
     earned, reached = 0.0, []
     for weight, state in alike:
         after, rewards = rules.step(state, {seat: action})

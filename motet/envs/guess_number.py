@@ -1,8 +1,11 @@
-"""Guess my number: higher or lower, in a limited number of guesses. The perfect player halves the range."""
+"""Guess my number: higher or lower, in a limited number of guesses. The perfect player halves the range.
 
-import re
+What is seen is what the answers have left of the range, so states recur.
+"""
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 from typing import ClassVar
 
@@ -10,15 +13,19 @@ from msgspec import Struct
 
 from motet.errors import BadInput
 
+MOST = 10_000
 BRIEF = """I think of a whole number from {low} to {high}. You have {guesses} guesses; after each I say
 whether mine is higher or lower. Answer with a number, as in "Action: 7"."""
 
 
-class Guesses(Struct, frozen=True):
-    """The number, and what was guessed."""
+class Range(Struct, frozen=True):
+    """The number, where it can still be, the guesses that are left, and whether it was found."""
 
     number: int
-    said: tuple[int, ...] = ()
+    low: int
+    high: int
+    left: int
+    found: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,44 +45,37 @@ class GuessNumber:
     zero_sum: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.low > self.high or self.guesses < 1:
-            raise BadInput(f"{self!r}: expected low <= high and 1 guess or more")
+        if not 0 <= self.high - self.low < MOST or self.guesses < 1:
+            raise BadInput(f"{self!r}: expected low <= high, at most {MOST} numbers, and 1 guess or more")
 
-    def deals(self) -> Iterator[tuple[float, Guesses]]:
-        numbers = range(self.low, self.high + 1)
-        yield from ((1 / len(numbers), Guesses(number)) for number in numbers)
+    @cached_property
+    def numbers(self) -> tuple[str, ...]:
+        return tuple(map(str, range(self.low, self.high + 1)))
+
+    def deals(self) -> Iterator[tuple[float, Range]]:
+        for number in range(self.low, self.high + 1):
+            yield 1 / len(self.numbers), Range(number, self.low, self.high, self.guesses)
 
     def brief(self, seat: str) -> str:
         return BRIEF.format(low=self.low, high=self.high, guesses=self.guesses)
 
-    def acting(self, state: Guesses) -> tuple[str, ...]:
-        over = len(state.said) >= self.guesses or state.number in state.said[-1:]
-        return () if over else self.seats
+    def acting(self, state: Range) -> tuple[str, ...]:
+        return () if state.found or not state.left else self.seats
 
-    def legal(self, state: Guesses, seat: str) -> None:
-        return None
+    def legal(self, state: Range, seat: str) -> tuple[str, ...]:
+        return self.numbers
 
-    def read(self, state: Guesses, seat: str, text: str) -> str | None:
-        """The last whole number in the text, if it lies in the range."""
-        numbers = re.findall(r"(?<![\d.])-?\d{1,18}(?!\.?\d)", text)
-        return numbers[-1] if numbers and self.low <= int(numbers[-1]) <= self.high else None
+    def text(self, state: Range, seat: str) -> str:
+        return f"My number is from {state.low} to {state.high}. Guesses left: {state.left}."
 
-    def sample(self, state: Guesses, seat: str, rng: Random) -> str:
-        return str(rng.randint(self.low, self.high))
+    def step(self, state: Range, actions: Mapping[str, str]) -> tuple[Range, dict[str, float]]:
+        guess, number = int(actions["player"]), state.number
+        if guess == number:
+            return Range(number, number, number, state.left - 1, True), {"player": 1.0}
+        low = max(state.low, guess + 1) if guess < number else state.low
+        high = min(state.high, guess - 1) if guess > number else state.high
+        return Range(number, low, high, state.left - 1), {}
 
-    def text(self, state: Guesses, seat: str) -> str:
-        told = ", ".join(
-            f"{n}: {'right' if n == state.number else 'higher' if n < state.number else 'lower'}"
-            for n in state.said
-        )
-        return f"{self.guesses - len(state.said)} guesses left. So far: {told or 'nothing yet'}."
-
-    def step(self, state: Guesses, actions: Mapping[str, str]) -> tuple[Guesses, dict[str, float]]:
-        guess = int(actions["player"])
-        return Guesses(state.number, (*state.said, guess)), {"player": float(guess == state.number)}
-
-    def perfect(self, state: Guesses, seat: str, rng: Random) -> str:
-        """The middle of what is left, seen only through the answers."""
-        low = max((n + 1 for n in state.said if n < state.number), default=self.low)
-        high = min((n - 1 for n in state.said if n > state.number), default=self.high)
-        return str((low + high) // 2)
+    def perfect(self, state: Range, seat: str, rng: Random) -> str:
+        """The middle of what is left."""
+        return str((state.low + state.high) // 2)

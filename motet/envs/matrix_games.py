@@ -7,6 +7,7 @@ depends on the other, so there is no perfect player.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 from typing import ClassVar
 
@@ -52,6 +53,14 @@ class TableGame:
         if self.rounds < 1:
             raise BadInput(f"rounds is {self.rounds!r}; expected 1 or more")
 
+    @cached_property
+    def told(self) -> dict[str, dict[tuple[str, str], str]]:
+        """A round in words, for each seat."""
+        return {
+            "row": {(a, b): f"you {a}, the other {b}" for a, b in self.table},
+            "column": {(a, b): f"you {b}, the other {a}" for a, b in self.table},
+        }
+
     def deals(self) -> Iterator[tuple[float, Rounds]]:
         yield 1.0, Rounds()
 
@@ -68,8 +77,8 @@ class TableGame:
         return self.actions
 
     def text(self, state: Rounds, seat: str) -> str:
-        own = SEATS.index(seat)
-        past = "; ".join(f"you {pair[own]}, the other {pair[1 - own]}" for pair in state.played)
+        told = self.told[seat]
+        past = "; ".join([told[pair] for pair in state.played])
         return f"Round {len(state.played) + 1} of {self.rounds}. So far: {past or 'nothing yet'}."
 
     def step(self, state: Rounds, actions: Mapping[str, str]) -> tuple[Rounds, dict[str, float]]:

@@ -10,23 +10,24 @@ from itertools import accumulate
 from random import Random
 from typing import Any, Generic, TypeVar
 
-from motet.envs.protocol import Action, Observation, Seat
+from motet.envs.protocol import Action, Observation, Seat, Step
 
 S = TypeVar("S")
 MOST = 20_000
-WORD = 2**64
+MASK = 2**64 - 1
 
 
 class Position(Generic[S]):
     """A state, and what has been found out about it: what is seen there, and where actions lead."""
 
-    __slots__ = ("acting", "after", "seen", "state")
+    __slots__ = ("acting", "after", "kept", "seen", "state")
 
-    def __init__(self, state: S, acting: tuple[Seat, ...]) -> None:
+    def __init__(self, state: S, acting: tuple[Seat, ...], kept: bool) -> None:
         self.state = state
         self.acting = acting
+        self.kept = kept
         self.seen: dict[Seat, Observation] = {}
-        self.after: dict[Any, tuple[Position[S], dict[Seat, float]]] = {}
+        self.after: dict[Any, tuple[Position[S], Step]] = {}
 
 
 class Graph(Generic[S]):
@@ -36,18 +37,19 @@ class Graph(Generic[S]):
     def __init__(self, rules: Any) -> None:
         self.rules = rules
         self._known: dict[S, Position[S]] = {}
-        self._keeps = hasattr(rules, "deals")
-        deals = list(rules.deals()) if self._keeps else []
-        self._starts = [self._position(state) for _, state in deals]
+        deals = list(rules.deals()) if hasattr(rules, "deals") else []
+        self._starts = [self._shared(state) for _, state in deals]
         self._chances = list(accumulate(chance for chance, _ in deals))
+        self._even = len({chance for chance, _ in deals}) == 1
 
     def start(self, seed: int) -> Position[S]:
         """The first position of the episode with this seed."""
         if not self._starts:
-            return self._position(self.rules.start(Random(seed)))
-        if len(self._starts) == 1:
-            return self._starts[0]
-        point = scrambled(seed) / WORD * self._chances[-1]
+            state = self.rules.start(Random(seed))
+            return Position(state, self.rules.acting(state), False)
+        if self._even:
+            return self._starts[scrambled(seed) % len(self._starts)]
+        point = scrambled(seed) / 2**64 * self._chances[-1]
         return self._starts[min(bisect(self._chances, point), len(self._starts) - 1)]
 
     def see(self, at: Position[S], seat: Seat) -> Observation:
@@ -58,21 +60,20 @@ class Graph(Generic[S]):
         at.seen[seat] = seen
         return seen
 
-    def take(
-        self, at: Position[S], taken: Any, actions: Mapping[Seat, Action]
-    ) -> tuple[Position[S], dict[Seat, float]]:
-        """The position after legal actions, and the rewards. `taken` is the actions as a key."""
+    def take(self, at: Position[S], taken: Any, actions: Mapping[Seat, Action]) -> tuple[Position[S], Step]:
+        """The position after legal actions, and the step. `taken` is the actions as a key."""
         state, rewards = self.rules.step(at.state, actions)
-        after = self._position(state)
-        if state in self._known and at.state in self._known:
-            at.after[taken] = (after, rewards)
-        return after, rewards
+        after = self._shared(state) if at.kept else Position(state, self.rules.acting(state), False)
+        step = Step(rewards, not after.acting)
+        if after.kept:
+            at.after[taken] = (after, step)
+        return after, step
 
-    def _position(self, state: S) -> Position[S]:
+    def _shared(self, state: S) -> Position[S]:
         if (known := self._known.get(state)) is not None:
             return known
-        made = Position(state, self.rules.acting(state))
-        if self._keeps and len(self._known) < MOST:
+        made = Position(state, self.rules.acting(state), len(self._known) < MOST)
+        if made.kept:
             self._known[state] = made
         return made
 
@@ -80,7 +81,7 @@ class Graph(Generic[S]):
 def scrambled(seed: int) -> int:
     """A well-mixed word of 64 bits from a seed (SplitMix64, Steele et al., 2014); seeding a `Random` takes
     longer than a whole episode of Kuhn poker."""
-    word = (seed * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15) % WORD
-    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 % WORD
-    word = (word ^ (word >> 27)) * 0x94D049BB133111EB % WORD
+    word = (seed + 1) * 0x9E3779B97F4A7C15 & MASK
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & MASK
     return word ^ (word >> 31)

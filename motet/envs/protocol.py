@@ -46,7 +46,7 @@ class Observation(Struct, frozen=True, omit_defaults=True):
 
 
 class Step(Struct, frozen=True, omit_defaults=True):
-    """What came of the actions.
+    """What came of the actions. To be read, not changed: equal steps of two episodes may be one object.
 
     Args:
         rewards: by seat, for this step alone; a seat that is left out got 0.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from copy import copy
-from typing import Self
+from typing import Any, Protocol, Self
 
 from msgspec import Struct
 
@@ -21,54 +21,63 @@ class Illegal(Struct, frozen=True):
     forfeit: int = 3
 
 
+NONE: dict[Seat, Any] = {}
+"""Stands for both dicts of most episodes; they are replaced, never changed."""
+
+
+class Terms(Protocol):
+    """What the referee must know of the rules. `stake` is what a seat that forfeits loses; with `zero_sum`
+    the other seats share it."""
+
+    @property
+    def seats(self) -> tuple[Seat, ...]: ...
+    @property
+    def stake(self) -> float: ...
+    @property
+    def zero_sum(self) -> bool: ...
+
+
 class Referee:
-    """Keeps the returns and the illegal actions in a row of one episode.
+    """Keeps the returns and the illegal actions in a row of one episode."""
 
-    Args:
-        seats: who takes part.
-        illegal: the rule.
-        stake: what a seat that forfeits loses; with `zero_sum` the other seats share it.
-    """
+    __slots__ = ("_faults", "illegal", "over", "returns", "terms", "why")
 
-    __slots__ = ("_faults", "illegal", "over", "returns", "seats", "stake", "why", "zero_sum")
-
-    def __init__(self, seats: tuple[Seat, ...], illegal: Illegal, stake: float, zero_sum: bool) -> None:
-        self.seats, self.illegal, self.stake, self.zero_sum = seats, illegal, stake, zero_sum
-        self.returns = dict.fromkeys(seats, 0.0)
-        self.why: dict[Seat, str] = {}
+    def __init__(self, terms: Terms, illegal: Illegal) -> None:
+        self.terms, self.illegal = terms, illegal
+        self.returns = dict.fromkeys(terms.seats, 0.0)
         self.over = False
-        self._faults: dict[Seat, int] = {}
+        self.why = self._faults = NONE
 
     def pay(self, rewards: Mapping[Seat, float]) -> None:
         """Book the rewards of a step that was taken."""
         if self._faults:
-            self._faults, self.why = {}, {}
+            self.why = self._faults = NONE
         for seat, reward in rewards.items():
             self.returns[seat] += reward
 
     def refuse(self, wrong: Mapping[Seat, Action | None]) -> Step:
         """The step that was not taken, because these seats' actions are not legal."""
         rewards = dict.fromkeys(wrong, -self.illegal.penalty)
-        for seat, action in wrong.items():
-            self._faults[seat] = self._faults.get(seat, 0) + 1
-            said = "No action could be read." if action is None else f"{action!r} is not a legal action."
-            self.why[seat] = said
+        self._faults = self._faults | {seat: self._faults.get(seat, 0) + 1 for seat in wrong}
+        self.why = {
+            seat: "No action could be read." if action is None else f"{action!r} is not a legal action."
+            for seat, action in wrong.items()
+        }
         losers = [seat for seat in wrong if self._faults[seat] >= self.illegal.forfeit]
         if losers:
             self.over = True
             self._forfeit(losers, rewards)
         for seat, reward in rewards.items():
             self.returns[seat] += reward
-        invalid = {seat: self.why[seat] for seat in wrong}
-        return Step(rewards, self.over, invalid, {"forfeit": losers} if losers else {})
+        return Step(rewards, self.over, dict(self.why), {"forfeit": losers} if losers else {})
 
     def _forfeit(self, losers: list[Seat], rewards: dict[Seat, float]) -> None:
         for seat in losers:
-            rewards[seat] -= self.stake
-        winners = [seat for seat in self.seats if seat not in losers]
-        if self.zero_sum:
+            rewards[seat] -= self.terms.stake
+        winners = [seat for seat in self.terms.seats if seat not in losers]
+        if self.terms.zero_sum:
             for seat in winners:
-                rewards[seat] = rewards.get(seat, 0.0) + self.stake * len(losers) / len(winners)
+                rewards[seat] = rewards.get(seat, 0.0) + self.terms.stake * len(losers) / len(winners)
 
     def told(self, seat: Seat, text: str) -> str:
         """What a seat sees, after the reason why its last action was refused."""
@@ -77,8 +86,7 @@ class Referee:
     def copy(self) -> Self:
         """An independent copy."""
         other = copy(self)
-        other.returns, other.why = dict(self.returns), dict(self.why)
-        other._faults = dict(self._faults)
+        other.returns = dict(self.returns)
         return other
 
 

@@ -199,7 +199,7 @@ def make(name: str, seed: int = 0, *, illegal: Illegal = Illegal(), **options: A
         MissingExtra: the package is not installed.
 
     >>> make("guess_number", seed=1, high=9).observe("player").text
-    '10 guesses left. So far: nothing yet.'
+    'My number is from 1 to 9. Guesses left: 10.'
     """
     if info := ENVS.get(name):
         return World(_graph(name, info.rules, tuple(options.items())), seed, illegal, name)

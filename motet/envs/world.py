@@ -84,12 +84,13 @@ class World(Generic[S]):
         self.name = name or type(graph.rules).__name__
         self._graph = graph
         self._at = graph.start(seed)
-        self._book = Referee(self.rules.seats, illegal, self.rules.stake, self.rules.zero_sum)
+        self._book = Referee(self.rules, illegal)
 
     @property
     def seats(self) -> tuple[Seat, ...]:
         """Who takes part."""
-        return self._book.seats
+        seats: tuple[Seat, ...] = self.rules.seats
+        return seats
 
     @property
     def state(self) -> S:
@@ -120,18 +121,21 @@ class World(Generic[S]):
     def step(self, actions: Mapping[Seat, Action | None]) -> Step:
         """Take the actions of the acting seats; `Illegal` says what becomes of those that are not legal."""
         acting = self.acting()
-        if actions.keys() != set(acting):
+        try:
+            taken = actions[acting[0]] if len(acting) == 1 else tuple([actions[seat] for seat in acting])
+        except KeyError:
+            raise wrong_seats(self.name, actions, acting) from None
+        if len(actions) != len(acting) or not acting:
             raise wrong_seats(self.name, actions, acting)
-        taken = actions[acting[0]] if len(acting) == 1 else tuple([actions[seat] for seat in acting])
         known = self._at.after.get(taken)
         if known is None:
             wrong = {seat: actions[seat] for seat in acting if not self._allows(seat, actions[seat])}
             if wrong:
                 return self._book.refuse(wrong)
             known = self._graph.take(self._at, taken, actions)
-        self._at, rewards = known
-        self._book.pay(rewards)
-        return Step(dict(rewards), not self._at.acting)
+        self._at, step = known
+        self._book.pay(step.rewards)
+        return step
 
     def _allows(self, seat: Seat, action: Action | None) -> bool:
         legal = self.rules.legal(self.state, seat)

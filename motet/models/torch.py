@@ -62,17 +62,19 @@ class Torch:
     async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
         """Draw `n` replies. The prompt is computed once for all of them.
 
+        A schema is put to the model in words; nothing holds it to them.
+
         Raises:
-            ContextOverflow: it does not fit. BadRequest: media, a schema, or a tool that must be called:
-            nothing here can hold the model to a grammar. EmptyReply: nothing was said.
+            ContextOverflow: it does not fit. BadRequest: media, or a tool that must be called.
+            EmptyReply: nothing was said.
         """
         from motet.models.torch_batch import waves
         from motet.models.torch_sample import Drawn, Request
 
-        if sampling.schema is not None or (sampling.tools and sampling.tool_choice not in ("auto", "none")):
-            raise BadRequest("a torch model cannot be held to a schema or made to call a tool; use `local`")
+        if sampling.tools and sampling.tool_choice not in ("auto", "none"):
+            raise BadRequest(f"a torch model cannot be made to call {sampling.tool_choice!r}; use `local`")
         policy = await asyncio.to_thread(lambda: self.policy)
-        chat = tuple((turn["role"], turn["content"]) for turn in turns(messages, sampling))
+        chat = tuple((turn["role"], turn["content"]) for turn in turns(_told(messages, sampling), sampling))
         prompt = await asyncio.to_thread(self._prompt, chat)
         request = Request(prompt, self._seeds(n, sampling), sampling, self._room(prompt, sampling.max_tokens))
         version = policy.version
@@ -134,6 +136,16 @@ class Torch:
             base.drawn += n
         start = int.from_bytes(hashlib.blake2b(str(seed).encode(), digest_size=6).digest()) + first
         return tuple(range(start, start + n))
+
+
+SCHEMA = "Answer with JSON alone, valid for this schema: {schema}"
+
+
+def _told(messages: Sequence[Message], sampling: Sampling) -> Sequence[Message]:
+    """The messages, and in front of them what the reply must look like."""
+    if sampling.schema is None:
+        return messages
+    return [Message.say("system", SCHEMA.format(schema=json.dumps(sampling.schema))), *messages]
 
 
 def load_policy(name: str) -> Policy:

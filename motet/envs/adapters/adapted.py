@@ -7,7 +7,7 @@ has taken the same actions, and the state hash is a hash of just that: name, opt
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from random import Random
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from motet.envs.protocol import Action, Observation, Seat, Step
 from motet.envs.referee import Illegal, Referee, wrong_seats
@@ -40,6 +40,14 @@ class Foreign(Protocol):
     def close(self) -> None: ...
 
 
+class Stakeless(NamedTuple):
+    """Forfeiting a foreign episode ends it, and costs nothing more."""
+
+    seats: tuple[Seat, ...]
+    stake: float = 0.0
+    zero_sum: bool = False
+
+
 class Adapted:
     """A foreign episode with the manners of ours. See `Env` for the methods.
 
@@ -58,7 +66,7 @@ class Adapted:
         self._begin = begin
         self._inner = begin()
         self.seats = self._inner.seats
-        self._book = Referee(self.seats, illegal, 0.0, False)
+        self._book = Referee(Stakeless(self.seats), illegal)
         self._taken: list[dict[Seat, Action]] = []
         self._hash = _digest(f"{name}\n{key}")
 

@@ -1,0 +1,125 @@
+"""Playing: seats as voices, moves as calls, steps on the tape; `motet envs` and `motet play`."""
+
+import asyncio
+import json
+from random import Random
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import motet
+from motet.cli.envs import command as envs_command
+from motet.cli.play import command as play_command
+from motet.envs import ENVS, Env, make
+from motet.envs.play import play, returns_of, seat_players
+from motet.envs.players import Player
+from motet.errors import BadInput, UnknownName
+from motet.models.scripted import Line, Scripted
+
+
+def run(env: str, voices: dict[str, Any], seed: int = 0, **options: Any) -> motet.Run:
+    team = seat_players(env, voices, **options).configured(seed=seed)
+    return team.run("Play.", seed=seed, store=motet.Store.memory())
+
+
+def invoke(command: Any, *words: str, said: str | None = None) -> Result:
+    return CliRunner().invoke(command, words, input=said)
+
+
+def test_moves_are_calls_and_steps_are_on_the_tape() -> None:
+    played = run("tic_tac_toe", {"x": Scripted(["I take 1.", "2", "Action: 3"]), "o": Scripted(["4", "5"])})
+    assert returns_of(played) == {"x": 1.0, "o": -1.0}
+    assert [call.voice for call in played.calls] == ["x", "o", "x", "o", "x"]
+    steps = played.tape.steps
+    assert [step.actions for step in steps] == [{"x": "1"}, {"o": "4"}, {"x": "2"}, {"o": "5"}, {"x": "3"}]
+    assert [step.calls for step in steps] == [{step_seat: str(i)} for i, step_seat in enumerate("xoxox", 1)]
+    assert [step.done for step in steps] == [False] * 4 + [True]
+    assert steps[-1].rewards == {"x": 1.0, "o": -1.0} and steps[0].rewards == {}
+    assert steps[0].state == make("tic_tac_toe").state_hash()
+    assert steps[0].observations == {"x": make("tic_tac_toe").observe("x").digest}
+    recorded = played.record()["steps"]
+    assert recorded[0]["actions"] == {"x": "1"} and recorded[-1]["done"] and len(recorded) == 5
+    assert "1 | 2 | 3" in played.record()["calls"][0]["messages"][0]["content"]
+
+
+def test_seats_that_act_at_once_are_one_step() -> None:
+    played = run(
+        "prisoners_dilemma", {"row": lambda text: "defect", "column": lambda text: "cooperate"}, rounds=3
+    )
+    assert returns_of(played) == {"row": 15.0, "column": 0.0} and len(played.tape.steps) == 3
+    assert set(played.tape.steps[0].calls) == {"row", "column"}
+
+
+def test_what_cannot_be_read_is_asked_again_then_forfeits() -> None:
+    played = run("tic_tac_toe", {"x": Scripted(["Hm."] * 3), "o": "random"})
+    assert returns_of(played) == {"x": -1.0, "o": 1.0}
+    assert [step.actions for step in played.tape.steps] == [{"x": None}] * 3
+    assert played.tape.steps[0].invalid == {"x": "No action could be read."}
+    assert "No action could be read." in played.record()["calls"][1]["messages"][0]["content"]
+
+
+def test_a_voice_that_fails_is_data() -> None:
+    played = run("kuhn", {"first": Scripted([Line(error="timeout")] * 3), "second": "random"})
+    assert returns_of(played) == {"first": -2.0, "second": 2.0}
+    assert [str(call.failure.kind) for call in played.calls if call.failure] == ["timeout"] * 3
+    assert played.tape.steps[0].calls == {}
+
+
+def test_a_small_network_plays_with_arrays() -> None:
+    def lean(env: Env, seat: str, rng: Random) -> int:
+        return int(env.observe(seat).array[2] > 0)
+
+    played = run("gymnasium:CartPole-v1", {"player": Player("lean", lean)})
+    assert returns_of(played)["player"] > 20 and played.tape.steps[0].actions["player"] in ("0", "1")
+
+
+def test_runs_repeat_by_seed() -> None:
+    def record(seed: int) -> list[Any]:
+        return [(step.state, step.actions) for step in run("social_deduction", {}, seed).tape.steps]
+
+    assert record(3) == record(3) != record(4)
+
+
+def test_seats_that_nobody_is_given_are_played_well() -> None:
+    assert seat_players("kuhn", {}).parts["players"][0].model.name == "perfect"  # type: ignore[union-attr]
+    assert seat_players("negotiation", {}).parts["players"][0].model.name == "random"  # type: ignore[union-attr]
+    assert returns_of(run("tic_tac_toe", {"x": "perfect"})) == {"x": 0.0, "o": 0.0}
+    with pytest.raises(UnknownName, match="seat of kuhn"):
+        seat_players("kuhn", {"x": "random"})
+    alone = play.cast(players=[Scripted(["1"])]).run("Play.", store=motet.Store.memory())
+    assert "1 players for 2 seats (x, o)" in str(alone.error)
+
+
+def test_players_only_play() -> None:
+    with pytest.raises(BadInput, match="can only play"):
+        asyncio.run(motet.Agent(Player("p", lambda env, seat, rng: "1")).ask("Hello."))
+    assert "no perfect player" in str(run("leduc", {"first": "perfect"}).error)
+
+
+def test_envs_command() -> None:
+    listed = json.loads(invoke(envs_command, "--json").stdout)
+    assert [entry["name"] for entry in listed] == list(ENVS) and listed[1]["seats"] == ["first", "second"]
+    assert "household" in invoke(envs_command).stdout and "textarena:" in invoke(envs_command).stdout
+    one = json.loads(invoke(envs_command, "kuhn", "--json").stdout)
+    assert set(one["rules"]) == {"first", "second"} and "Your card" in one["start"]["first"]
+    assert "help-desk" in invoke(envs_command, "help_desk").stdout
+
+
+def test_play_command() -> None:
+    done = invoke(play_command, "kuhn", "--voice", "first=random", "--episodes", "6", "--json")
+    document = json.loads(done.stdout)
+    assert len(document["returns"]) == len(document["runs"]) == 6 and done.exit_code == 0
+    mean = sum(returned["first"] for returned in document["returns"]) / 6
+    assert document["mean"]["first"] == pytest.approx(mean) == -document["mean"]["second"]
+    assert len({run["steps"][0]["state"] for run in document["runs"]}) > 1
+    table = invoke(play_command, "prisoners_dilemma", "--set", "rounds=2", "--voice", "row=random")
+    assert "column" in table.stdout and "row: " in table.stderr
+    assert isinstance(invoke(play_command, "kuhn", "--voice", "x=random").exception, UnknownName)
+
+
+def test_a_person_plays_without_seeing_what_is_secret() -> None:
+    done = invoke(
+        play_command, "kuhn", "--voice", "second=person", "--voice", "first=random", said="call\ncall\n"
+    )
+    assert "your turn" in done.stderr and "first: " not in done.stderr and done.exit_code == 0
