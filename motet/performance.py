@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, Unpack
 
 import msgspec
+from msgspec import Struct
 
 from motet import __version__
 from motet.agent import Agent, Knobs, Voice, compose
@@ -26,8 +27,7 @@ from motet.types import Content, Failure, FailureKind, Linked, Message, Reply, T
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Performance:
+class Performance(Struct, frozen=True):
     """One team about to work on tasks, with everything that `Team.arun` was told.
 
     Args:
@@ -52,17 +52,16 @@ class Performance:
         task = task if isinstance(task, Task) else Task(task)
         voices = bind(self.team)
         store = project_store() if self.store is None else self.store
-        budget = self.budget or Budget()
         tape = Tape(self.run_id or new_run_id(self.clock()))
-        meter = BudgetMeter(budget, self.timer) if self.budget else None
+        meter = BudgetMeter(self.budget, self.timer) if self.budget else None
         recorder = Recorder(
             tape, task, self.seed, store, meter, self.reuse, self.listener, self.clock, self.timer
         )
-        recorder.record(self._started(tape.run, task, budget))
+        recorder.record(self._started(tape.run, task))
         begun = self.timer()
         token = RECORDER.set(recorder)
         try:
-            answer, parents, failure = await self._play(task, voices, budget.seconds, recorder)
+            answer, parents, failure = await self._play(task, voices, recorder)
         except BaseException as error:
             cancelled = isinstance(error, asyncio.CancelledError)
             kind = FailureKind.CANCELLED if cancelled else FailureKind.BUG
@@ -81,9 +80,10 @@ class Performance:
         return Run(recorder.tape)
 
     async def _play(
-        self, task: Task, voices: list[Any], seconds: float | None, recorder: Recorder
+        self, task: Task, voices: list[Any], recorder: Recorder
     ) -> tuple[str | None, tuple[str, ...], Failure | None]:
         """Call the function; the failure of a voice, or a spent budget, comes back as data."""
+        seconds = self.budget.seconds if self.budget else None
         try:
             async with asyncio.timeout(seconds) as limit:
                 answer = await self.team.function(task, *voices, **self.team.knobs)
@@ -98,7 +98,7 @@ class Performance:
             return None, (), error.failure
         return text, parents_of(links, recorder), None
 
-    def _started(self, run: str, task: Task, budget: Budget) -> Started:
+    def _started(self, run: str, task: Task) -> Started:
         team = self.team
         return Started(
             run=run,
@@ -110,7 +110,7 @@ class Performance:
             prompts=prompts_of(team.function),
             seed=self.seed,
             at=self.clock(),
-            budget=budget.limits(),
+            budget=self.budget.limits() if self.budget else {},
             item=self.item,
             motet=__version__,
         )

@@ -89,7 +89,7 @@ class Team(Generic[P]):
             everyone = as_model(everyone) if isinstance(everyone, str) else everyone
             voices = dict.fromkeys((s for s in slots if s not in self.parts), everyone) | voices
         cast = {name: _members(self.name, name, given, slots[name]) for name, given in voices.items()}
-        return replace(self, parts=self.parts | cast)
+        return Team(self.function, self.name, self.parts | cast, self.knobs)
 
     def configured(self, **knobs: Any) -> "Team[P]":
         """A copy with some knobs set. `team(rounds=3)` is short for it.
@@ -100,7 +100,7 @@ class Team(Generic[P]):
         for name in knobs:
             if name not in self.knobs:
                 raise UnknownName(f"knob of {self.name}", name, self.knobs)
-        return replace(self, knobs=self.knobs | knobs)
+        return Team(self.function, self.name, self.parts, self.knobs | knobs)
 
     @overload
     def __call__(self, **knobs: Any) -> "Team[P]": ...

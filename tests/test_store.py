@@ -26,6 +26,7 @@ from motet.errors import (
     UnknownName,
 )
 from motet.tape import Recorder, Tape
+from motet.tape.store import MIGRATIONS
 from motet.types import Message, Tokens
 
 
@@ -122,6 +123,21 @@ def test_a_database_of_something_else_is_refused(path: Path) -> None:
     other.close()
     with pytest.raises(StoreCorrupt, match="not a store of Motet"):
         Store(path)
+
+
+def test_an_older_store_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = one_run(Store(path))
+    newer = (*MIGRATIONS, "ALTER TABLE runs ADD COLUMN note TEXT; CREATE INDEX notes ON runs (note)")
+    monkeypatch.setattr("motet.tape.store.MIGRATIONS", newer)
+    store = Store(path)
+    assert store.load(run).run == run
+    assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (len(newer),)
+    broken = (*newer, "CREATE TABLE more (x); CREATE TABLE runs (y)")
+    monkeypatch.setattr("motet.tape.store.MIGRATIONS", broken)
+    with pytest.raises(StoreError):
+        Store(path)
+    tables = sqlite3.connect(path).execute("SELECT name FROM sqlite_master").fetchall()
+    assert ("more",) not in tables
 
 
 def test_a_newer_store_is_refused(path: Path) -> None:

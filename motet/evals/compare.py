@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
 
+from motet.agent import Agent
 from motet.budget import Budget
 from motet.concurrency import all_of
 from motet.errors import BadInput
@@ -225,4 +226,5 @@ def _counted(name: str, value: int) -> int:
 
 
 def _model_name(model: Any) -> str | None:
-    return model if isinstance(model, str | None) else getattr(model, "name", repr(model))
+    singer = model.model if isinstance(model, Agent) else model
+    return singer if isinstance(singer, str | None) else getattr(singer, "name", repr(singer))

@@ -52,6 +52,7 @@ def adapted(base: Base, policy: str, lora: Lora = Lora()) -> Policy:
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Already found a `peft_config`")  # several are meant
+                warnings.filterwarnings("ignore", "fan_in_fan_out is set")  # and mended by PEFT itself
                 module.add_adapter(config, adapter_name=name)
         except ValueError as error:
             raise BadInput(f"{lora!r} does not fit {base.name!r}: {error}") from error

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from motet.errors import BadInput, MissingExtra, MotetError
-from motet.models.torch_tiny import VOCABULARY, Bytes, tiny_config, tiny_options
+from motet.models.torch_tiny import END, PAD, VOCABULARY, Bytes, tiny_config, tiny_options
 from motet.models.torch_words import Vocabulary, Words
 from motet.models.weights import WHEELS, cache_folder, resolve_weights
 
@@ -194,12 +194,15 @@ def random_module(config: Any, seed: int) -> Any:
         return maker.from_config(config, dtype=torch.float32).eval()
 
 
+_OF_BYTES = {"vocab_size": VOCABULARY, "bos_token_id": None, "eos_token_id": END, "pad_token_id": PAD}
+
+
 def _config(path: Path) -> Any:
     from transformers import AutoConfig
 
     try:
         fields = json.loads(path.read_text())
-        return AutoConfig.for_model(fields.pop("model_type"), **{"vocab_size": VOCABULARY} | fields)
+        return AutoConfig.for_model(fields.pop("model_type"), **_OF_BYTES | fields)
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{path} is no configuration of a model: {error!r}; it needs `model_type`") from error
 

@@ -104,7 +104,8 @@ class Store:
         self.path = Path(path)
         self._pending: dict[str, list[tuple[Any, ...]]] = {table: [] for table in INSERTS}
         self._seen: set[str] = set()
-        self._flushing = False
+        self._soon = False
+        self._timer: asyncio.TimerHandle | None = None
         self._broken: StoreError | None = None
         with self._guard():
             self._db = self._connect(readonly, busy_s)
@@ -180,7 +181,7 @@ class Store:
         self._put("events", (run, seq, key, _encode(event)))
         if isinstance(event, Started):
             self._flush_later()
-        elif not self._flushing:
+        else:
             self._flush_soon()
 
     def put_node(self, node: Node) -> None:
@@ -204,14 +205,18 @@ class Store:
         self._pending[table].append(row)
 
     def _flush_later(self) -> None:
-        with suppress(RuntimeError):  # no loop: whoever puts flushes
-            asyncio.get_running_loop().call_later(SHOWN_AFTER_S, self._flush_in_loop)
+        """Write before long: nothing was paid for yet."""
+        if not self._timer:
+            with suppress(RuntimeError):  # no loop: whoever puts flushes
+                self._timer = asyncio.get_running_loop().call_later(SHOWN_AFTER_S, self._flush_in_loop)
 
     def _flush_soon(self) -> None:
         """Write at the end of this tick: something was paid for."""
+        if self._soon:
+            return
         try:
             asyncio.get_running_loop().call_soon(self._flush_in_loop)
-            self._flushing = True
+            self._soon = True
         except RuntimeError:
             self.flush()
 
@@ -222,7 +227,10 @@ class Store:
 
     def flush(self) -> None:
         """Write what is pending, in one transaction."""
-        self._flushing = False
+        self._soon = False
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
         self.check()
         if not any(self._pending.values()):
             return
