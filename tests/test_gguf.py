@@ -120,9 +120,9 @@ def test_merged_weights_and_adapters_agree_with_torch_in_the_embedded_engine(tmp
 
     wanted, adapter = xllamacpp.CommonParams(), xllamacpp.CommonAdapterLoraInfo()
     adapter.path, adapter.scale = str(adapter_gguf(policy, tmp_path / "adapter.gguf")), 1.0
-    wanted.model.path, wanted.n_ctx, wanted.n_parallel, wanted.verbosity = str(rollout_weights()), 256, 1, -1
+    wanted.model.path, wanted.n_ctx, wanted.verbosity = str(rollout_weights()), 256, -1
     wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = 2
-    wanted.lora_adapters = [adapter]
+    wanted.n_parallel, wanted.lora_adapters = 1, [adapter]
     body_of = {"prompt": list(reply.tokens.prompt_ids), "n_predict": 16, "n_probs": 1, "samplers": []}
     server = xllamacpp.Server(wanted)
     request = Request(f"{server.listening_address}/completion", json.dumps(body_of).encode())
