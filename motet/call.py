@@ -136,12 +136,12 @@ class _Request(Struct):
         usage = reply.usage if reply.usage.calls else reply.usage + Usage(calls=1)
         recorder.record(
             Called(
-                id=call_id,
-                key=sample_key(self.key, index),
-                voice=self.voice,
-                model=self.model.name,
-                prompt=self.prompt,
-                at=recorder.clock() if at is None else at,
+                call_id,
+                sample_key(self.key, index),
+                self.voice,
+                self.model.name,
+                self.prompt,
+                recorder.clock() if at is None else at,
                 node=node,
                 parents=self.parents,
                 answered_by=reply.model,
@@ -177,12 +177,12 @@ class _Request(Struct):
         for position, (call_id, index) in enumerate(zip(ids, indices, strict=True)):
             self.recorder.record(
                 Called(
-                    id=call_id,
-                    key=sample_key(self.key, index),
-                    voice=self.voice,
-                    model=self.model.name,
-                    prompt=self.prompt,
-                    at=at,
+                    call_id,
+                    sample_key(self.key, index),
+                    self.voice,
+                    self.model.name,
+                    self.prompt,
+                    at,
                     parents=self.parents,
                     sampling=self.sampling,
                     usage=msgspec.structs.replace(Usage() if position else spent, calls=1),

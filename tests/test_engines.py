@@ -302,6 +302,24 @@ def test_only_the_logits_of_trained_tokens_are_computed(monkeypatch: pytest.Monk
     assert sum(seen) == sum(sum(r.mask) for r in ROWS)
 
 
+def test_rows_that_begin_alike_are_computed_as_one_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = [9, 8, 7, 6, 5, 4, 3, 2]
+    rows = [row([*start, *end], 6, 0.5 + len(end)) for end in ([1, 1], [1, 2, 3], [], [1, 2, 4, 4], [1, 1])]
+    engine = network()
+    seen: list[int] = []
+    module = engine._body.base.module  # type: ignore[attr-defined]
+    handle = module.model.register_forward_pre_hook(
+        lambda m, args, given: seen.append(given["input_ids"].numel()), with_kwargs=True
+    )
+    tree = gradient(engine, rows, Loss("reinforce", entropy=0.1))
+    scored = engine.logprobs("p", rows)
+    handle.remove()
+    assert seen == [11, 11], "the last token of a row scores nothing"
+    monkeypatch.setattr("motet.train.network.fits", lambda config: False)
+    near(tree, gradient(engine, rows, Loss("reinforce", entropy=0.1)))
+    assert same(scored, engine.logprobs("p", rows))
+
+
 TWO = """
 import torch, sys
 torch.set_num_threads(1)

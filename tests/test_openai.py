@@ -27,10 +27,10 @@ from hypothesis import strategies as st
 
 from motet import errors
 from motet.models import openai as remote
-from motet.models._openai_reply import share, unique
-from motet.models._openai_request import is_strict, request
-from motet.models._openai_wire import decode
-from motet.models.openai import http_model, openai_model
+from motet.models.openai_api import http_model, openai_model
+from motet.models.openai_api.reply import share, unique
+from motet.models.openai_api.request import is_strict, request
+from motet.models.openai_api.wire import decode
 from motet.models.protocol import Model
 from motet.models.providers import ProviderModel, provider_model
 from motet.tape.context import CALL, CallContext

@@ -46,7 +46,7 @@ def test_no_network_is_touched(monkeypatch):
 
 def test_heavy_packages_are_imported_late():
     code = (
-        "import sys, motet.models.openai, motet.models.providers\n"
+        "import sys, motet.models.openai_api, motet.models.providers\n"
         "print([m for m in ('openai', 'any_llm', 'genai_prices', 'pydantic') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

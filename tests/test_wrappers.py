@@ -18,13 +18,13 @@ from motet.errors import (
     RateLimited,
     ServerError,
 )
-from motet.models.budget import Budgeted
-from motet.models.cache import Cached
-from motet.models.openai import http_model
+from motet.models.openai_api import http_model
 from motet.models.protocol import Model
-from motet.models.ratelimit import WINDOW_S, Gate, RateLimit
-from motet.models.retry import Retry
-from motet.models.route import Fallback, Route
+from motet.models.wrappers.budget import Budgeted
+from motet.models.wrappers.cache import Cached
+from motet.models.wrappers.ratelimit import WINDOW_S, Gate, RateLimit
+from motet.models.wrappers.retry import Retry
+from motet.models.wrappers.route import Fallback, Route
 from motet.types import Message, Reply, Sampling, Usage
 
 ASK = [Message.say("user", "hi")]

@@ -169,6 +169,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     "pettingzoo": ("adapters.pettingzoo:make_env", "pettingzoo:classic/connect_four-v3"),
     "gymnasium": ("adapters.gymnasium:make_env", "gymnasium:FrozenLake-v1"),
     "textarena": ("adapters.textarena:make_env", "textarena:TicTacToe-v0-raw"),
+    "openenv": ("adapters.openenv:make_env", "openenv:http://127.0.0.1:8000"),
     "reasoning_gym": ("adapters.reasoning_gym:make_env", "reasoning_gym:chain_sum"),
 }
 """Families of other packages' environments: who makes one, and an example of a name."""

@@ -27,22 +27,22 @@ def _local(name: str) -> Model:
 
 
 def _openai(name: str) -> Model:
-    from motet.models.openai import openai_model
-    from motet.models.retry import Retry
+    from motet.models.openai_api import openai_model
+    from motet.models.wrappers.retry import Retry
 
     return Retry(openai_model(name.partition(":")[2]))
 
 
 def _http(name: str) -> Model:
-    from motet.models.openai import http_model
-    from motet.models.retry import Retry
+    from motet.models.openai_api import http_model
+    from motet.models.wrappers.retry import Retry
 
     return Retry(http_model(name))
 
 
 def _provider(name: str) -> Model:
     from motet.models.providers import provider_model
-    from motet.models.retry import Retry
+    from motet.models.wrappers.retry import Retry
 
     return Retry(provider_model(name))
 

@@ -5,10 +5,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from motet.errors import AuthFailed, MissingExtra, UnknownName
-from motet.models._openai_stream import Listener, Stream
-from motet.models._openai_wire import Completion, convert
-from motet.models.openai import STREAMED, OpenAICompatible, Server, told
-from motet.models.ratelimit import Gate
+from motet.models.openai_api.client import STREAMED, OpenAICompatible, Server, told
+from motet.models.openai_api.stream import Listener, Stream
+from motet.models.openai_api.wire import Completion, convert
+from motet.models.wrappers.ratelimit import Gate
 
 if TYPE_CHECKING:
     from any_llm import AnyLLM

@@ -54,8 +54,14 @@ def tensors(rows: Sequence[Row]) -> Batch:
     )
 
 
+def _neighbours(row: Row) -> tuple[int, tuple[int, ...], int]:
+    """What rows are sorted by: their prompts, short ones first, and then their length."""
+    prompt = row.mask.index(True) if True in row.mask else len(row.ids)
+    return prompt, row.ids[:prompt], len(row.ids)
+
+
 def micro_batches(rows: Sequence[Row], tokens: int) -> Iterator[list[int]]:
-    """Deal rows out by length, so that little is padded; rows of one pair stay together.
+    """Deal rows out so that equal beginnings meet and little is padded; rows of one pair stay together.
 
     Args:
         tokens: padded tokens that a micro-batch has at most, unless a single row or pair has more.
@@ -65,7 +71,7 @@ def micro_batches(rows: Sequence[Row], tokens: int) -> Iterator[list[int]]:
         units.setdefault(row.pair or i, []).append(i)
     batch: list[int] = []
     width = 0
-    for unit in sorted(units.values(), key=lambda unit: max(len(rows[i].ids) for i in unit)):
+    for unit in sorted(units.values(), key=lambda unit: _neighbours(rows[unit[0]])):
         longest = max(width, *(len(rows[i].ids) for i in unit))
         if batch and longest * (len(batch) + len(unit)) > tokens:
             yield batch

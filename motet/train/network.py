@@ -23,6 +23,7 @@ from motet.models.torch_weights import Base, Policy, load_base
 from motet.train.batch import Batch
 from motet.train.engine import REFERENCE
 from motet.train.gradient import GradientEngine
+from motet.train.tree import arguments, fits, grow
 from motet.types import Sampling, Tokens
 
 
@@ -80,11 +81,19 @@ class Network:
     def score(self, policy: str, batch: Batch, entropy: bool) -> tuple[Tensor, Tensor | None]:
         # A token is scored by the logits before it; causal attention never sees the padding behind.
         row, at = batch.mask_B_T.nonzero(as_tuple=True)
-        width = int(at.max()) if len(at) else 1
         logp, spread = torch.zeros_like(batch.sampler_B_T), torch.zeros_like(batch.sampler_B_T)
-        with self.policy(policy).active() as module, _only(module, row, at - 1):
-            ids = batch.ids_B_T[:, :width].to(module.device)
-            logits_N_V = module(input_ids=ids, use_cache=False).logits[0].float()
+        with self.policy(policy).active() as module:
+            tree = grow(batch) if len(at) and fits(module.config) else None
+            if tree is not None:
+                given, places = (
+                    arguments(tree, module.device),
+                    (torch.zeros_like(tree.scorer_M), tree.scorer_M),
+                )
+            else:
+                given = {"input_ids": batch.ids_B_T[:, : int(at.max()) if len(at) else 1].to(module.device)}
+                places = row, at - 1
+            with _only(module, *places):
+                logits_N_V = module(**given, use_cache=False).logits[0].float()
         token_N = batch.ids_B_T[row, at].to(logits_N_V.device)
         chosen = logits_N_V.gather(1, token_N[:, None])[:, 0] - logits_N_V.logsumexp(-1)
         logp = logp.index_put((row, at), chosen.double().cpu())

@@ -1,7 +1,8 @@
 """An episode of a foreign environment.
 
 Such environments can rarely be copied or looked into. So a clone is a new episode of the same seed that
-has taken the same actions, and the state hash is a hash of just that: name, options, seed and actions.
+has taken the same actions, and the state hash is a hash of just that: name, options, seed, what is seen at the
+start, and actions.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from typing import NamedTuple, Protocol, Self
 
 from motet.envs.protocol import Action, Observation, Seat, Step
 from motet.envs.referee import Illegal, Referee, wrong_seats
+from motet.errors import BadInput
 
 Taken = tuple[dict[Seat, float], bool]
 
@@ -68,7 +70,8 @@ class Adapted:
         self.seats = self._inner.seats
         self._book = Referee(Stakeless(self.seats), illegal)
         self._taken: list[dict[Seat, Action]] = []
-        self._hash = _digest(f"{name}\n{key}")
+        self._begun = _sights(self._inner)
+        self._hash = _digest(f"{name}\n{key}\n{self._begun}")
 
     def brief(self, seat: Seat) -> str:
         """The rules, as far as the package tells them."""
@@ -122,7 +125,10 @@ class Adapted:
         """A new episode that has taken the same actions; costs as much as playing them."""
         other = object.__new__(type(self))
         other.name, other.seats, other._begin, other._hash = self.name, self.seats, self._begin, self._hash
-        other._inner = self._begin()
+        other._inner, other._begun = self._begin(), self._begun
+        if _sights(other._inner) != self._begun:
+            other._inner.close()
+            raise BadInput(f"{self.name} begins differently with the same seed, so it cannot be cloned")
         for actions in self._taken:
             other._inner.take(actions)
         other._taken, other._book = list(self._taken), self._book.copy()
@@ -131,6 +137,10 @@ class Adapted:
     def close(self) -> None:
         """Close the foreign environment."""
         self._inner.close()
+
+
+def _sights(inner: Foreign) -> tuple[str, ...]:
+    return tuple(inner.observe(seat).digest for seat in inner.acting())
 
 
 def _digest(text: str) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from motet.errors import MalformedReply
-from motet.models._openai_errors import of_body
+from motet.models.openai_api.errors import of_body
 
 
 class Function(Struct):

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 from motet.errors import ConnectionLost
-from motet.models._openai_reply import as_json, words
-from motet.models._openai_wire import Call, Choice, Completion, Function, Logprobs, Said, Sampled, decode
+from motet.models.openai_api.reply import as_json, words
+from motet.models.openai_api.wire import Call, Choice, Completion, Function, Logprobs, Said, Sampled, decode
 
 Listener = Callable[[str], None]
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from motet.errors import EmptyReply, MalformedReply, ModelError, Refused
-from motet.models._openai_wire import Choice, Completion, Said, Spent
+from motet.models.openai_api.wire import Choice, Completion, Said, Spent
 from motet.types import Message, Part, Reply, StopReason, Text, Tokens, ToolCall, Usage
 
 _STOPS = {

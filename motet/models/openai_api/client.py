@@ -13,13 +13,13 @@ import msgspec
 
 from motet.errors import AuthFailed, BadInput, MalformedReply, ModelTimeout
 from motet.models._loops import PerLoop
-from motet.models._openai_errors import translate
-from motet.models._openai_reply import replies, words
-from motet.models._openai_request import request
-from motet.models._openai_stream import Listener, Stream, read_events
-from motet.models._openai_wire import Completion, decode
+from motet.models.openai_api.errors import translate
+from motet.models.openai_api.reply import replies, words
+from motet.models.openai_api.request import request
+from motet.models.openai_api.stream import Listener, Stream, read_events
+from motet.models.openai_api.wire import Completion, decode
 from motet.models.prices import price
-from motet.models.ratelimit import Gate
+from motet.models.wrappers.ratelimit import Gate
 from motet.tape.context import CALL
 from motet.types import Message, Reply, Sampling, Usage
 
