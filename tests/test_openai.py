@@ -26,7 +26,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motet import errors
-from motet.models import openai as remote
+from motet.models.openai_api import client as remote
 from motet.models.openai_api import http_model, openai_model
 from motet.models.openai_api.reply import share, unique
 from motet.models.openai_api.request import is_strict, request

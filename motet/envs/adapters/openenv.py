@@ -22,6 +22,14 @@ from motet.errors import BadInput, MissingExtra, ToolError
 SEAT = "player"
 TIMEOUT_S = 60.0
 LARGEST = 100 * 2**20
+TYPES: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
 
 
 class Session:
@@ -65,7 +73,13 @@ class Session:
         return action if self.allows(seat, action) else None
 
     def allows(self, seat: Seat, action: Action) -> bool:
-        return isinstance(action, dict) and set(action) <= set(self._schema) != set()
+        """The server checks the rest; what it refuses ends the episode, so types are looked at here."""
+        if not isinstance(action, dict) or not set(action) <= set(self._schema):
+            return False
+        needed = {name for name, field in self._schema.items() if "default" not in field}
+        kinds = {name: TYPES.get(self._schema[name].get("type", "")) for name in action}
+        fit = all(kind is None or isinstance(action[name], kind) for name, kind in kinds.items())
+        return fit and needed <= set(action)
 
     def sample(self, seat: Seat, rng: Random) -> Action:
         return {name: _draw(field, rng) for name, field in self._schema.items()}
@@ -113,7 +127,9 @@ def _action_schema(address: str) -> dict[str, Any]:
 
 
 def _unreachable(address: str, error: Exception) -> NoReturn:
-    raise ToolError(f"the OpenEnv server at {address} does not answer: {type(error).__name__}: {error}") from error
+    raise ToolError(
+        f"the OpenEnv server at {address} does not answer: {type(error).__name__}: {error}"
+    ) from error
 
 
 def _draw(field: Mapping[str, Any], rng: Random) -> Any:
