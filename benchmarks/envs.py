@@ -11,8 +11,9 @@ moves. Both play in turns in one process, after a warm-up, so that a slow moment
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import cycle
 from random import Random
 from statistics import median
 from typing import Any
@@ -21,6 +22,8 @@ from motet.envs import EnvSpec, Maker
 
 SECONDS = 0.4
 REPEAT = 7
+DICE = cycle(Random("dice").choices(range(2**30), k=100_003))
+"""Drawn beforehand, so that what is measured is not the drawing."""
 LISTED = re.compile(r"'(\[[^\[\]']+\])'")
 GAMES: dict[str, tuple[str, str, int, int]] = {
     "tic-tac-toe": ("tic_tac_toe", "TicTacToe-v0", 2, 0),
@@ -31,20 +34,20 @@ GAMES: dict[str, tuple[str, str, int, int]] = {
 """Ours, TextArena's, how many play, and TextArena's turns of talk before each move."""
 
 
-def ours(make: Maker, seed: int, rng: Random) -> int:
+def ours(make: Maker, seed: int, dice: Iterator[int]) -> int:
     """Play one episode at random; the number of actions taken."""
     env, actions = make(seed), 0
     while seats := env.acting():
         chosen = {}
         for seat in seats:
             legal = env.observe(seat).legal
-            chosen[seat] = rng.choice(legal) if legal else env.sample(seat, rng)
+            chosen[seat] = legal[next(dice) % len(legal)]
         env.step(chosen)
         actions += len(chosen)
     return actions
 
 
-def theirs(name: str, players: int, talk: int, seed: int, rng: Random) -> int:
+def theirs(name: str, players: int, talk: int, seed: int, dice: Iterator[int]) -> int:
     """The same with TextArena; its list of moves stands in the text of the last message."""
     import textarena
 
@@ -55,23 +58,22 @@ def theirs(name: str, players: int, talk: int, seed: int, rng: Random) -> int:
         _, seen = env.get_observation()
         last = seen.rpartition("vailable")[2] if isinstance(seen, str) else seen[-1][1]
         listed = LISTED.findall(last)
-        done, _ = env.step(rng.choice(listed) if listed else _other_move(name, rng))
+        done, _ = env.step(listed[next(dice) % len(listed)] if listed else _other_move(name, dice))
         turns += 1
     return turns // (1 + talk)
 
 
-def _other_move(name: str, rng: Random) -> str:
+def _other_move(name: str, dice: Iterator[int]) -> str:
     if name.startswith("Guess"):
-        return f"[{rng.randint(1, 20)}]"
-    return rng.choice(("[cooperate]", "[defect]"))
+        return f"[{next(dice) % 20 + 1}]"
+    return ("[cooperate]", "[defect]")[next(dice) % 2]
 
 
-def speed(episode: Callable[[int, Random], int]) -> float:
+def speed(episode: Callable[[int, Iterator[int]], int]) -> float:
     """Actions a second."""
-    rng = Random("players")
     taken, seed, begun = 0, 0, time.perf_counter()
     while (spent := time.perf_counter() - begun) < SECONDS:
-        taken += episode(seed, rng)
+        taken += episode(seed, DICE)
         seed += 1
     return taken / spent
 

@@ -64,7 +64,7 @@ def openenv_server(drops_seed: bool = False) -> Iterator[Server]:
     with serve(server.session, "127.0.0.1", 0, process_request=server.schema) as serving:
         thread = Thread(target=serving.serve_forever)
         thread.start()
-        server.address = "http://127.0.0.1:{}".format(serving.socket.getsockname()[1])
+        server.address = f"http://127.0.0.1:{serving.socket.getsockname()[1]}"
         try:
             yield server
         finally:

@@ -214,7 +214,7 @@ def test_a_gradient_that_is_not_finite_is_refused_and_nothing_moves() -> None:
 
 def test_options_that_a_loss_does_not_take_are_named() -> None:
     engine = tabular_engine(["a", "b"], ("p",))
-    with pytest.raises(BadInput, match="cannot take the options"):
+    with pytest.raises(BadInput, match="no option of loss 'ppo' is called 'hgih'; did you mean high"):
         engine.forward_backward("p", [row([9, 9, 0])], Loss("ppo", {"hgih": 0.3}))
     with pytest.raises(BadInput, match="give `length`"):
         engine.forward_backward("p", [row([9, 9, 0])], Loss("ppo", reduction="constant"))

@@ -3,10 +3,10 @@
 import time
 
 import pytest
+from openenv_server import openenv_server
 
 from motet.envs import EnvSpec, check_env, make
 from motet.errors import BadInput, ToolError
-from tests.openenv_server import openenv_server
 
 
 def test_an_episode_is_a_session() -> None:

@@ -1,8 +1,11 @@
 """The torch model: exact ids and log-probabilities, samples free of their company, chats that only grow."""
 
+import ast
 import asyncio
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -288,6 +291,19 @@ def test_adapters_of_equal_names_keep_apart(base: Base) -> None:
         adapted(own, "a.b", Lora())
     with pytest.raises(MotetError, match="does not fit"):
         adapted(own, "q", Lora(targets=("nothing",)))
+
+
+def test_torch_stays_in_its_rooms() -> None:
+    root = Path(motet.__file__).parent
+    at_home = {*root.glob("losses/*.py"), *root.glob("train/*.py"), *root.glob("models/torch*.py")}
+    for file in set(root.rglob("*.py")) - at_home:
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {name.partition(".")[0] for name in names} & {"torch", "transformers", "peft"}, file
+    light = "import sys, motet, motet.models.names, motet.train.rows; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", light], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 @pytest.mark.slow

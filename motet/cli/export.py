@@ -9,7 +9,7 @@ from motet.cli.output import json_option, note, print_json
 
 @click.command(no_args_is_help=True)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("--to", "form", required=True, metavar="FORMAT", help="jsonl, otel, adp or inspect.")
+@click.option("--to", "form", required=True, metavar="FORMAT", help="One of those below.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -25,6 +25,11 @@ def command(runs: tuple[str, ...], form: str, out: Path | None, as_json: bool) -
     otel     OpenTelemetry spans (GenAI conventions) as OTLP JSON
     adp      Agent Data Protocol trajectories, for fine-tuning
     inspect  a log for Inspect's viewer; give it a FILE.json
+
+    \b
+    For trainers, from runs with marks:
+    trl-sft, trl-dpo, trl-kto   TRL's conversational data sets
+    verl, openrlhf, verifiers   prompts with gold answers, and what was said
 
     \b
     Examples:

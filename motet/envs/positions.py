@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from motet.envs.protocol import Action, Observation, Seat, Step
 
 S = TypeVar("S")
-MOST = 20_000
+MOST, MOST_MOVES = 12_000, 60_000
 MASK = 2**64 - 1
 
 
@@ -32,11 +32,13 @@ class Position(Generic[S]):
 
 class Graph(Generic[S]):
     """All positions of one set of rules. Those of rules that list their first states (`deals`) are kept, up
-    to 20,000; of others none is, since no two episodes are likely to meet."""
+    to 12,000, and up to 60,000 moves between them (some 25 MB); of other rules none, since no two episodes
+    are likely to meet."""
 
     def __init__(self, rules: Any) -> None:
         self.rules = rules
         self._known: dict[S, Position[S]] = {}
+        self._moves = 0
         deals = list(rules.deals()) if hasattr(rules, "deals") else []
         self._starts = [self._shared(state) for _, state in deals]
         self._chances = list(accumulate(chance for chance, _ in deals))
@@ -65,8 +67,9 @@ class Graph(Generic[S]):
         state, rewards = self.rules.step(at.state, actions)
         after = self._shared(state) if at.kept else Position(state, self.rules.acting(state), False)
         step = Step(rewards, not after.acting)
-        if after.kept:
+        if after.kept and self._moves < MOST_MOVES:
             at.after[taken] = (after, step)
+            self._moves += 1
         return after, step
 
     def _shared(self, state: S) -> Position[S]:

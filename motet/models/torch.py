@@ -8,6 +8,7 @@ is tokenised.
 import asyncio
 import hashlib
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 
@@ -22,6 +23,7 @@ from motet.types import Message, Part, Reply, Sampling, Text, Tokens, ToolCall, 
 DEFAULT_MAX_TOKENS = 256
 KEPT_CHATS = 4096
 
+_LOADING = threading.RLock()
 _Chat = tuple[Turn, ...]
 
 
@@ -49,8 +51,9 @@ class Torch:
     @property
     def policy(self) -> Policy:
         """The weights; they are read when first asked for."""
-        if self._policy is None:
-            self._policy = load_policy(self.name.partition(":")[2])
+        with _LOADING:
+            if self._policy is None:
+                self._policy = load_policy(self.name.partition(":")[2])
         return self._policy
 
     @property
@@ -69,7 +72,7 @@ class Torch:
             EmptyReply: nothing was said.
         """
         from motet.models.torch_batch import waves
-        from motet.models.torch_sample import Drawn, Request
+        from motet.models.torch_sample import Request
 
         if sampling.tools and sampling.tool_choice not in ("auto", "none"):
             raise BadRequest(f"a torch model cannot be made to call {sampling.tool_choice!r}; use `local`")
@@ -77,8 +80,7 @@ class Torch:
         chat = tuple((turn["role"], turn["content"]) for turn in turns(_told(messages, sampling), sampling))
         prompt = await asyncio.to_thread(self._prompt, chat)
         request = Request(prompt, self._seeds(n, sampling), sampling, self._room(prompt, sampling.max_tokens))
-        version = policy.version
-        drawn: list[Drawn] = await (await waves(policy.base)).draw(policy, request)
+        version, drawn = await (await waves(policy.base)).draw(policy, request)
         context = CALL.get()
         if context and context.on_delta:
             context.on_delta(drawn[0].text)

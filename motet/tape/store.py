@@ -105,7 +105,6 @@ class Store:
         self._pending: dict[str, list[tuple[Any, ...]]] = {table: [] for table in INSERTS}
         self._seen: set[str] = set()
         self._soon = False
-        self._timer: asyncio.TimerHandle | None = None
         self._broken: StoreError | None = None
         with self._guard():
             self._db = self._connect(readonly, busy_s)
@@ -170,18 +169,18 @@ class Store:
     # Writing: the recorder's side.
 
     def put_event(self, run: str, seq: int, event: Event) -> None:
-        """Append an event to a run; it is written at the end of this tick, but a lone beginning may wait."""
+        """Append an event to a run, to be written at the end of this tick; a beginning may wait a little."""
         key = None
         if isinstance(event, Called):
             key = event.key if event.failure is None and not event.cached else None
         elif isinstance(event, Started):
             self._put("runs", (run, event.team, event.at, event.item or None))
+            with suppress(RuntimeError):  # no loop: whoever puts flushes
+                asyncio.get_running_loop().call_later(SHOWN_AFTER_S, self._flush_in_loop)
         elif isinstance(event, Ended):
             self._put("ended", (run,))
         self._put("events", (run, seq, key, _encode(event)))
-        if isinstance(event, Started):
-            self._flush_later()
-        else:
+        if not isinstance(event, Started):
             self._flush_soon()
 
     def put_node(self, node: Node) -> None:
@@ -204,12 +203,6 @@ class Store:
         self.check()
         self._pending[table].append(row)
 
-    def _flush_later(self) -> None:
-        """Write before long: nothing was paid for yet."""
-        if not self._timer:
-            with suppress(RuntimeError):  # no loop: whoever puts flushes
-                self._timer = asyncio.get_running_loop().call_later(SHOWN_AFTER_S, self._flush_in_loop)
-
     def _flush_soon(self) -> None:
         """Write at the end of this tick: something was paid for."""
         if self._soon:
@@ -228,9 +221,6 @@ class Store:
     def flush(self) -> None:
         """Write what is pending, in one transaction."""
         self._soon = False
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
         self.check()
         if not any(self._pending.values()):
             return

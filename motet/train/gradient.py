@@ -68,7 +68,7 @@ class GradientEngine:
         micro_tokens: padded tokens that go through the body at once; bounds the memory, changes no result.
     """
 
-    def __init__(self, body: Body, micro_tokens: int = 4096) -> None:
+    def __init__(self, body: Body, micro_tokens: int = 2048) -> None:
         self._body, self._micro_tokens = body, micro_tokens
         self._optimizers: dict[str, torch.optim.AdamW] = {}
 

@@ -174,7 +174,8 @@ def torch_engine(
     policies: Mapping[str, Lora | None] | Sequence[str] = ("policy",),
     *,
     device: str | None = None,
-    micro_tokens: int = 4096,
+    dtype: str = "float32",
+    micro_tokens: int = 2048,
 ) -> GradientEngine:
     """An engine whose policies are language models.
 
@@ -182,13 +183,13 @@ def torch_engine(
         base: what follows `torch:` in a model's name, or weights already read.
         policies: their ids, each with the shape of its adapter; None trains a copy of all weights. A list
             of ids gives each a LoRA of rank 8.
-        device: where to compute; a GPU when there is one.
+        device: where to compute; a GPU when there is one. dtype: what in.
         micro_tokens: padded tokens that are computed at once; bounds the memory, changes no result.
 
     Raises:
         BadInput: no such weights. MissingExtra: torch, transformers or peft is not installed.
     """
-    found = base if isinstance(base, Base) else load_base(base.removeprefix("torch:"))
+    found = base if isinstance(base, Base) else load_base(base.removeprefix("torch:"), dtype)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     found.module.to(device)
     shapes = policies if isinstance(policies, Mapping) else dict.fromkeys(policies, Lora())

@@ -46,6 +46,7 @@ class Kind(Struct, frozen=True):
     """How a loss is computed, from the batch, the log-probabilities now and of old, and the options.
 
     Args:
+        takes: its options.
         reads: the fields that rows must have.
         rows: one value a row or pair, and not a token.
         bounds: default `low` and `high` of losses that clip a ratio to the old policy.
@@ -53,6 +54,7 @@ class Kind(Struct, frozen=True):
     """
 
     function: Callable[[Batch, Tensor, Tensor, dict[str, Any]], Tensor]
+    takes: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     rows: bool = False
     bounds: dict[str, float] = {}
@@ -65,11 +67,19 @@ def _clipped(function: Callable[..., Tensor], *, of_rows: bool = False) -> Kind:
 
     defaults = function.__kwdefaults__ or {}
     bounds = {side: defaults[side] for side in ("low", "high")}
-    return Kind(compute, ("advantages",), bounds=bounds, of_rows=of_rows)
+    return Kind(compute, tuple(defaults), ("advantages",), bounds=bounds, of_rows=of_rows)
+
+
+def _reinforce(b: Batch, logp: Tensor, old: Tensor, o: dict[str, Any]) -> Tensor:
+    return losses.reinforce(logp, b.advantage_B_T, b.mask_B_T)
+
+
+def _rwr(b: Batch, logp: Tensor, old: Tensor, o: dict[str, Any]) -> Tensor:
+    return losses.rwr(logp, b.reward_B, b.mask_B_T, **o)
 
 
 def _sft(b: Batch, logp: Tensor, old: Tensor, o: dict[str, Any]) -> Tensor:
-    return losses.sft(logp, b.mask_B_T, b.weight_B_T.nan_to_num(1.0), **o)
+    return losses.sft(logp, b.mask_B_T, b.weight_B_T.nan_to_num(1.0))
 
 
 def _dpo(b: Batch, logp: Tensor, old: Tensor, o: dict[str, Any]) -> Tensor:
@@ -83,18 +93,16 @@ def _kto(b: Batch, logp: Tensor, old: Tensor, o: dict[str, Any]) -> Tensor:
 
 
 LOSSES: dict[str, Kind] = {
-    "reinforce": Kind(
-        lambda b, logp, old, o: losses.reinforce(logp, b.advantage_B_T, b.mask_B_T, **o), ("advantages",)
-    ),
+    "reinforce": Kind(_reinforce, (), ("advantages",)),
     "ppo": _clipped(losses.ppo),
     "gspo": _clipped(losses.gspo, of_rows=True),
     "gspo_token": _clipped(losses.gspo_token, of_rows=True),
     "cispo": _clipped(losses.cispo),
     "aepo": _clipped(losses.aepo),
     "sft": Kind(_sft),
-    "rwr": Kind(lambda b, logp, old, o: losses.rwr(logp, b.reward_B, b.mask_B_T, **o), ("reward",)),
-    "dpo": Kind(_dpo, ("reference", "label", "pair"), rows=True),
-    "kto": Kind(_kto, ("reference", "label"), rows=True),
+    "rwr": Kind(_rwr, ("tau", "most"), ("reward",)),
+    "dpo": Kind(_dpo, ("beta", "smoothing"), ("reference", "label", "pair"), rows=True),
+    "kto": Kind(_kto, ("reference", "beta", "desirable", "undesirable"), ("reference", "label"), rows=True),
 }
 """The losses by name."""
 
@@ -106,11 +114,15 @@ def kind_of(loss: Loss) -> Kind:
     """How the loss is computed.
 
     Raises:
-        UnknownName: there is no such loss.
+        UnknownName: there is no such loss, or it has no such option.
     """
     if loss.name not in LOSSES:
         raise UnknownName("loss", loss.name, LOSSES)
-    return LOSSES[loss.name]
+    kind = LOSSES[loss.name]
+    for option in loss.options:
+        if option not in kind.takes:
+            raise UnknownName(f"option of loss {loss.name!r}", option, kind.takes)
+    return kind
 
 
 def total(batch: Batch, logp: Tensor, entropy: Tensor | None, weight: Tensor, loss: Loss) -> Tensor:
@@ -118,16 +130,10 @@ def total(batch: Batch, logp: Tensor, entropy: Tensor | None, weight: Tensor, lo
 
     Args:
         weight: of each token, or of each row or pair for preferences.
-
-    Raises:
-        BadInput: an option is not the loss's.
     """
     kind, mask = kind_of(loss), batch.mask_B_T
     old = batch.old_B_T.where(~batch.old_B_T.isnan(), batch.sampler_B_T)
-    try:
-        value = kind.function(batch, logp, old, loss.options)
-    except TypeError as error:
-        raise BadInput(f"loss {loss.name!r} cannot take the options {loss.options!r}: {error}") from error
+    value = kind.function(batch, logp, old, loss.options)
     if kind.rows:
         return (value * weight).sum()
     if loss.cap is not None and loss.name not in OFF_POLICY:

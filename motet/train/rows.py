@@ -8,6 +8,7 @@ the row forks. A reply that lies on several paths is trained on once. All of thi
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import nan
 
 import msgspec
@@ -218,18 +219,19 @@ def _tempered(call: Called) -> bool:
 
 def _paths(tape: Tape, pieces: list[_Piece], ledger: Ledger) -> list[Row]:
     """Chain the pieces on exact prefixes and make a row of every leaf."""
-    whole: dict[tuple[str, tuple[int, ...]], int] = {}
+    known: dict[int, int] = {}
     before: list[int | None] = []
     nodes = {piece.call.node for piece in pieces}
     for number, piece in enumerate(pieces):
-        lengths = sorted({len(ids) for _, ids in whole if len(ids) <= len(piece.prompt)}, reverse=True)
-        found = (whole.get((piece.tokenizer, piece.prompt[:length])) for length in lengths)
-        before.append(next((at for at in found if at is not None), None))
+        marks = list(accumulate(piece.whole, lambda mark, i: hash((mark, i)), initial=hash(piece.tokenizer)))
+        # Longest first; equal marks are compared in full.
+        found = ((known[marks[n]], n) for n in range(len(piece.prompt), 0, -1) if marks[n] in known)
+        before.append(next((at for at, n in found if pieces[at].whole == piece.prompt[:n]), None))
         if before[-1] is not None:
             ledger.counts["merged"] += 1
         elif _goes_on(tape, piece.call.prompt, nodes):
             ledger.counts["forked"] += 1
-        whole.setdefault((piece.tokenizer, piece.whole), number)
+        known.setdefault(marks[-1], number)
     trained: set[int] = set()
     inner = set(before)
     rows = []

@@ -13,7 +13,7 @@ from motet.train.batch import Batch
 
 
 class Tree(NamedTuple):
-    """N tokens, parents before children, and for each of M trained tokens the place of the one that scores it."""
+    """N tokens, parents before children; for each of M trained tokens the place of the one that scores it."""
 
     ids_N: Tensor
     depth_N: Tensor

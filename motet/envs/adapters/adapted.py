@@ -1,8 +1,8 @@
 """An episode of a foreign environment.
 
 Such environments can rarely be copied or looked into. So a clone is a new episode of the same seed that
-has taken the same actions, and the state hash is a hash of just that: name, options, seed, what is seen at the
-start, and actions.
+has taken the same actions, and the state hash is a hash of just that: name, options, seed, what is seen at
+the start, and actions.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """OpenEnv: an environment behind a server, one WebSocket session an episode. `openenv:http://127.0.0.1:8000`.
 
-Speaks OpenEnv's own messages (`reset`, `step`, `close` at `/ws`; the action's JSON schema at `/schema`), so only
+Speaks OpenEnv's own messages (`reset` and `step` at `/ws`; the action's JSON schema at `/schema`), so only
 the package `websockets` is needed here, and `openenv-core` on the server. Some servers drop the seed of a
 reset: the first observation is part of the state hash, so rollouts that began differently do not pass for one
 group, and such an episode refuses to be cloned. A step waits for the server.

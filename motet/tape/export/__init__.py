@@ -9,7 +9,11 @@ from motet.errors import MotetError, UnknownName
 from motet.tape.export.adp import to_adp
 from motet.tape.export.inspect import to_inspect
 from motet.tape.export.jsonl import import_jsonl, to_jsonl
+from motet.tape.export.openrlhf import to_openrlhf
 from motet.tape.export.otel import to_otel
+from motet.tape.export.trl import to_trl_dpo, to_trl_kto, to_trl_sft
+from motet.tape.export.verifiers import to_verifiers
+from motet.tape.export.verl import to_verl
 from motet.tape.tape import Tape
 
 __all__ = ["EXPORTERS", "Exporter", "export", "import_jsonl"]
@@ -21,7 +25,13 @@ EXPORTERS: dict[str, Exporter] = {
     "adp": to_adp,
     "inspect": to_inspect,
     "jsonl": to_jsonl,
+    "openrlhf": to_openrlhf,
     "otel": to_otel,
+    "trl-dpo": to_trl_dpo,
+    "trl-kto": to_trl_kto,
+    "trl-sft": to_trl_sft,
+    "verifiers": to_verifiers,
+    "verl": to_verl,
 }
 
 
