@@ -47,6 +47,12 @@ class Knobs(TypedDict, total=False):
     logprobs: bool
 
 
+class Conversation(Protocol):
+    """What `chat()` begins: each turn knows those before it."""
+
+    async def ask(self, *parts: Content, schema: Shape | None = None, **knobs: Unpack[Knobs]) -> Reply: ...
+
+
 @runtime_checkable
 class Voice(Protocol):
     """What a team's function is given: something that can be asked. An `Agent`, or a whole team."""
@@ -59,6 +65,8 @@ class Voice(Protocol):
     async def ask_many(
         self, *parts: Content, n: int, schema: Shape | None = None, **knobs: Unpack[Knobs]
     ) -> list[Reply]: ...
+
+    def chat(self) -> Conversation: ...
 
 
 @dataclass(frozen=True)

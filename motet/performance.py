@@ -63,12 +63,8 @@ class Performance(Struct, frozen=True):
         try:
             answer, parents, failure = await self._play(task, voices, recorder)
         except BaseException as error:
-            cancelled = isinstance(error, asyncio.CancelledError)
-            kind = FailureKind.CANCELLED if cancelled else FailureKind.BUG
             if not isinstance(error, StoreError):
-                words = "stopped before it ended" if cancelled else f"{type(error).__name__}: {error}"
-                failure = Failure(kind, words)
-                recorder.record(Ended(self.clock(), self.timer() - begun, failure=failure))
+                recorder.record(Ended(self.clock(), self.timer() - begun, failure=_cut_short(error)))
                 store.flush()
             raise
         finally:
@@ -88,7 +84,10 @@ class Performance(Struct, frozen=True):
             async with asyncio.timeout(seconds) as limit:
                 answer = await self.team.function(task, *voices, **self.team.knobs)
             text, links = read_answer(self.team.name, answer)
-        except StoreError:
+        except (
+            StoreError,
+            BadInput,
+        ):  # the tape cannot be kept, or the words were wrong: not a voice's doing
             raise
         except TimeoutError:
             if not limit.expired():
@@ -114,6 +113,16 @@ class Performance(Struct, frozen=True):
             item=self.item,
             motet=__version__,
         )
+
+
+def _cut_short(error: BaseException) -> Failure:
+    """What the tape says of a run that did not come to an end of its own."""
+    match error:
+        case asyncio.CancelledError():
+            return Failure(FailureKind.CANCELLED, "stopped before it ended")
+        case MotetError():
+            return error.failure
+    return Failure(FailureKind.BUG, f"{type(error).__name__}: {error}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +155,24 @@ class TeamVoice:
     ) -> list[Reply]:
         """Play the team `n` times at once."""
         return await all_of([self.ask(*parts, schema=schema, **knobs) for _ in range(n)])
+
+    def chat(self) -> "TeamChat":
+        """Begin a conversation that keeps its history."""
+        return TeamChat(self)
+
+
+class TeamChat:
+    """A conversation with a team: the task of each turn holds the turns before it."""
+
+    def __init__(self, voice: TeamVoice) -> None:
+        self._voice = voice
+        self._said: tuple[Content, ...] = ()
+
+    async def ask(self, *parts: Content, schema: Shape | None = None, **knobs: Unpack[Knobs]) -> Reply:
+        """Say something to the team and hear its answer."""
+        reply = await self._voice.ask(*self._said, *parts, schema=schema, **knobs)
+        self._said = (*self._said, *parts, reply)
+        return reply
 
 
 class _Passage(Task, frozen=True):

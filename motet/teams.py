@@ -38,8 +38,14 @@ class Voices(Sequence[Voice]):
         return len(self._members)
 
     def take(self, n: int) -> list[Voice]:
-        """`n` voices named `NAME_1` to `NAME_n`; a cast of fewer goes round."""
+        """`n` voices named `NAME_1` to `NAME_n`; a cast of fewer goes round.
+
+        Raises:
+            BadInput: more are cast than there are seats.
+        """
         cast = self._members
+        if len(cast) > n:
+            raise BadInput(f"{len(cast)} {self.name} are cast, but there are {n} seats: cast fewer or set n")
         return [_named(cast[i % len(cast)], f"{self.name}_{i + 1}") for i in range(n)]
 
 

@@ -4,6 +4,7 @@ import pytest
 from method_runs import edges, play, said_to
 
 from motet import Task
+from motet.errors import UnknownName
 from motet.methods import agent_coder
 from motet.models.scripted import Line, Scripted
 from motet.types import FailureKind
@@ -75,6 +76,5 @@ def test_what_stands_when_a_voice_fails() -> None:
 
 
 def test_an_unknown_sandbox_is_refused_before_anything_is_asked() -> None:
-    run = play(agent_coder(sandbox="bublewrap").cast("sim:skill=1"), TASK)
-    assert run.error and "bubblewrap" in run.error.message
-    assert not run.calls
+    with pytest.raises(UnknownName, match="bubblewrap"):
+        play(agent_coder(sandbox="bublewrap").cast("sim:skill=1"), TASK)

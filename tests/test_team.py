@@ -130,6 +130,24 @@ def test_a_team_sings_a_voice_of_another_team() -> None:
     assert run.usage.calls == 5
 
 
+def test_a_conversation_with_a_team_keeps_its_history() -> None:
+    @motet.team
+    async def talk(task, guest):
+        chat = guest.chat()
+        await chat.ask("one")
+        return await chat.ask("two")
+
+    inner = review(rounds=0).cast(writer=Echo(), critic=Echo())
+    run = talk.cast(inner).run("Q")
+    assert run.tape.path(run.calls[-1].prompt)[0].text == "one\n\n[one]\n\ntwo"
+    assert run.calls[-1].parents == ("1",)
+
+
+def test_more_members_than_seats_are_refused() -> None:
+    with pytest.raises(BadInput, match="3 singers are cast, but there are 2 seats"):
+        chorus(n=2).cast(singers=[Echo()] * 3).run("Q")
+
+
 def test_a_team_called_with_a_task_is_a_part_of_the_run() -> None:
     @motet.team
     async def outer(task, writer, critic):

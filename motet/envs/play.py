@@ -19,6 +19,10 @@ from motet.teams import Team, Voices, team
 from motet.types import Linked, Reply, Task
 
 
+CLOSING = "Your turn. Answer with exactly one of these lines and nothing else:\n{}"
+FEW = 12
+
+
 @team
 async def play(
     task: Task,
@@ -101,11 +105,16 @@ def _named(players: Voices, seats: tuple[Seat, ...]) -> Sequence[Voice]:
 async def _move(voice: Voice, turn: Turn, seen: Observation) -> Reply | None:
     token = TURN.set(turn)
     try:
-        return await voice.ask(turn.env.brief(turn.seat), seen.text, *seen.media)
+        return await voice.ask(turn.env.brief(turn.seat), seen.text, *seen.media, *_closing(seen.legal))
     except ModelError:
         return None  # the call is on the tape with its failure
     finally:
         TURN.reset(token)
+
+
+def _closing(legal: tuple[Action, ...] | None) -> tuple[str, ...]:
+    """A last line with the legal actions, when they are few: small models forget the format by then."""
+    return (CLOSING.format("\n".join(f"Action: {a}" for a in legal)),) if legal and len(legal) <= FEW else ()
 
 
 def _action(episode: Env, seat: Seat, reply: Reply | None) -> Action | None:

@@ -40,8 +40,6 @@ def seats(voices: Voices, n: int) -> list[Voice]:
         BadInput: there is no seat, or more were cast than there are seats.
     """
     at_least(1, n=n)
-    if len(voices) > n:
-        raise BadInput(f"{len(voices)} {voices.name} are cast, but n={n}: set n={len(voices)} or cast fewer")
     return voices.take(n)
 
 

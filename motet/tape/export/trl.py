@@ -1,8 +1,8 @@
 """TRL's conversational data sets: prompt-completion (SFT), preference (DPO), unpaired preference (KTO).
 
 Columns as in TRL's "Dataset formats and types"; `voice`, `source` and `mark` are extra and not read by TRL.
-A call is a row of its own, so that with TRL's default for prompt-completion data the loss is on what the voice
-said and on nothing else.
+A call is a row of its own, so that with TRL's default for prompt-completion data the loss is on what the
+voice said and on nothing else.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ def to_trl_kto(runs: Sequence[Tape]) -> str:
 
 
 def to_trl_dpo(runs: Sequence[Tape]) -> str:
-    """`prompt`, `chosen`, `rejected`: two different replies of one voice to the very same messages, of which the
-    first has the better mark. A reply that was given several times has the mean of its marks."""
+    """`prompt`, `chosen`, `rejected`: two different replies of one voice to the very same messages, of which
+    the first has the better mark. A reply that was given several times has the mean of its marks."""
     groups: dict[tuple[str, str], dict[str, list[Marked]]] = {}
     for c in marked(runs):
         groups.setdefault((c.call.voice, c.call.prompt), {}).setdefault(c.call.node, []).append(c)

@@ -5,6 +5,7 @@ Columns as in verl's "Prepare Data for Post-Training": `data_source`, `prompt`, 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from motet.tape.export.chat import answering, json_lines, marked
 from motet.tape.tape import Tape
@@ -12,19 +13,18 @@ from motet.tape.tape import Tape
 
 def to_verl(runs: Sequence[Tape]) -> str:
     """One row for each different prompt that an answer came from, of tasks with a target."""
-    rows = {}
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
     for c in answering(marked(runs)):
         task = c.tape.started.task
         if task.target is None:
             continue
-        rows.setdefault(
-            (c.call.voice, c.call.prompt),
-            {
-                "data_source": f"motet/{c.tape.started.team}",
-                "prompt": c.prompt,
-                "ability": task.kind,
-                "reward_model": {"style": "rule", "ground_truth": task.target},
-                "extra_info": {"index": len(rows), "split": "train", "voice": c.call.voice, "source": c.source},
-            },
-        )
+        extra = {"index": len(rows), "split": "train", "voice": c.call.voice, "source": c.source}
+        row = {
+            "data_source": f"motet/{c.tape.started.team}",
+            "prompt": c.prompt,
+            "ability": task.kind,
+            "reward_model": {"style": "rule", "ground_truth": task.target},
+            "extra_info": extra,
+        }
+        rows.setdefault((c.call.voice, c.call.prompt), row)
     return json_lines(list(rows.values()))

@@ -1,0 +1,123 @@
+"""Self-play: past selves as opponents with their Elo ratings, seats and roles that are swapped, and the exact
+strategy of a policy.
+
+Pool and ratings: as usual in self-play (SPIRAL, Liu et al. 2025, arXiv:2506.24119, plays the present self only;
+the pool is our option). Swap of roles: CORY (Ma et al. 2024, arXiv:2410.06101; catalogue 393).
+"""
+
+from collections.abc import Mapping, Sequence
+from math import nan
+from random import Random
+
+from msgspec import Struct
+
+from motet.envs.exact import Policy
+from motet.envs.registry import make
+from motet.errors import BadInput
+from motet.performance import run_blocking
+from motet.train.engine import Engine
+from motet.train.rows import Row
+from motet.types import Message, Sampling
+
+NOW = "now"
+"""The policy in training, among the ratings."""
+
+
+class Pool(Struct, frozen=True):
+    """Past selves as opponents.
+
+    Args:
+        slot: a policy of the engine that is not trained; the past self of an iteration is loaded into it.
+        every: iterations between two that are kept.
+        share: of the groups, that are played against a past self.
+        size: how many are kept; the oldest goes first.
+        k: how far one game moves a rating.
+    """
+
+    slot: str = "past"
+    every: int = 10
+    share: float = 0.5
+    size: int = 8
+    k: float = 16.0
+
+
+def drawn_opponent(members: Sequence[str], *seed: object) -> str | None:
+    """Any of the past selves with equal chance; None while there is none."""
+    return Random(repr(seed)).choice(members) if members else None
+
+
+def seating(seats: Sequence[str], group: int, policy: str, slot: str) -> dict[str, str]:
+    """Who plays which seat against a past self: the one in training takes the seats in turn, group by group."""
+    mine = seats[group % len(seats)]
+    return {seat: policy if seat == mine else slot for seat in seats}
+
+
+def expected(rating: float, other: float) -> float:
+    """The expected score of the first against the second (Elo 1978): 1 for a win, ½ for a draw."""
+    return float(1 / (1 + 10 ** ((other - rating) / 400)))
+
+
+def rated(ratings: Mapping[str, float], one: str, other: str, score: float, k: float = 16.0) -> dict[str, float]:
+    """The ratings after a game in which `one` scored 1, ½ or 0 against `other`. Their sum stays the same.
+
+    Both begin with 0. A score that is not known (NaN) changes nothing.
+    """
+    a, b = ratings.get(one, 0.0), ratings.get(other, 0.0)
+    gain = k * (score - expected(a, b))
+    return dict(ratings) if score != score else {**ratings, one: a + gain, other: b - gain}
+
+
+def score_of(returns: Mapping[str, float | None], seat: str) -> float:
+    """1 where a seat earned more than the mean of the others, ½ for as much, 0 for less; NaN when unknown."""
+    mine, others = returns.get(seat), [r for name, r in returns.items() if name != seat]
+    if mine is None or not others or any(r is None for r in others):
+        return nan
+    mean = sum(r for r in others if r is not None) / len(others)
+    return 0.5 if mine == mean else float(mine > mean)
+
+
+def swapped(policies: Mapping[str, str], iteration: int, every: int) -> dict[str, str]:
+    """The policies after their roles went round, once every so many iterations; 0 never swaps."""
+    names = list(policies.values())
+    by = iteration // every % len(names) if every else 0
+    return dict(zip(policies, names[by:] + names[:by], strict=True))
+
+
+def exact_strategy(engine: Engine, policies: Mapping[str, str], env: str, words: Sequence[str]) -> Policy:
+    """The policy's probabilities of the legal actions, for `motet.envs.exact`: asked of the engine, not counted.
+
+    What it gives to actions that are not legal is dealt out to the legal ones in proportion.
+
+    Args:
+        policies: of each seat.
+        words: the engine's words; the place of a word is its id (as in `tabular_engine`).
+
+    Raises:
+        BadInput: the policies' model gives no ids.
+    """
+    from math import exp
+
+    episode = make(env, 0)
+    briefs = {seat: episode.brief(seat) for seat in episode.seats}
+    episode.close()
+    known: dict[tuple[str, str], dict[str, float]] = {}
+
+    def strategy(seat: str, seen: str, legal: tuple[str, ...]) -> Mapping[str, float]:
+        if (seat, seen) not in known:
+            policy = policies[seat]
+            asked = Message.say("user", f"{briefs[seat]}\n\n{seen}")
+            (reply,) = run_blocking(engine.model(policy).sample([asked], 1, Sampling(seed=0)))
+            if reply.tokens is None:
+                raise BadInput(f"the model of policy {policy!r} gives no token ids")
+            prompt = reply.tokens.prompt_ids
+            mask = (False,) * len(prompt) + (True,)
+            rows = [Row(ids=(*prompt, words.index(action)), mask=mask) for action in legal]
+            chances = [exp(line[-1]) for line in engine.logprobs(policy, rows)]
+            total = sum(chances)
+            known[seat, seen] = {
+                action: chance / total if total else 1 / len(legal)
+                for action, chance in zip(legal, chances, strict=True)
+            }
+        return known[seat, seen]
+
+    return strategy

@@ -1,0 +1,256 @@
+"""Where rollouts come from: episodes of an environment, or a team on the tasks of a suite.
+
+Either way a rollout is a run of a team through `Performance`: every call is on a tape, and rows, credit and
+report are readings of it.
+"""
+
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from math import isfinite
+from random import Random
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from motet.agent import Agent
+from motet.envs.play import returns_of, seat_players
+from motet.envs.registry import make
+from motet.errors import BadInput, UnknownName
+from motet.models.protocol import Model
+from motet.performance import Performance
+from motet.run import Run
+from motet.tape import Scored, Store
+from motet.tape.keys import digest
+from motet.teams import Team
+from motet.types import FailureKind, Task
+
+OWN_FAULT = frozenset(
+    {FailureKind.NO_ANSWER, FailureKind.EMPTY, FailureKind.SCHEMA, FailureKind.TOOL_LOOP, FailureKind.REFUSED}
+)
+"""Failures that a team brings on itself: they earn 0. A run that failed otherwise has no reward at all."""
+
+
+class Rollout(Struct, frozen=True):
+    """A finished run and what it earned.
+
+    Args:
+        rewards: the outcome of each voice, `*` for all that are not named; None when nobody could tell.
+        group: rollouts of one group have the same task and start.
+        start: hash of the state it started from.
+        steps: what each call earned at once, by its id; a part of the outcome.
+        seen: hash of what the voice saw before each call.
+    """
+
+    run: Run
+    rewards: dict[str, float | None]
+    group: str
+    start: str
+    game: str
+    steps: dict[str, float] = {}
+    seen: dict[str, str] = {}
+
+    def reward(self, voice: str) -> float | None:
+        """The outcome of a voice."""
+        return self.rewards.get(voice, self.rewards.get("*"))
+
+
+class Source(Protocol):
+    """Something that a team can be rolled out on. Equal numbers and seeds give equal rollouts."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        """Who can be trained."""
+        ...
+
+    def cast(self, models: Mapping[str, Model]) -> Team[...]:
+        """The team with these models in place of whoever sang those voices."""
+        ...
+
+    async def rollout(self, team: Team[...], number: int, seed: int, store: Store) -> Rollout:
+        """Roll out once.
+
+        Args:
+            number: which start; those with the same number are a group.
+            seed: of the team's own draws.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Episodes of an environment; each seat is a voice and earns its own return.
+
+    Args:
+        env: name of the environment.
+        options: of the environment.
+        others: who plays the seats that are not trained.
+    """
+
+    env: str
+    options: dict[str, Any] = field(default_factory=dict)
+    others: Mapping[str, Model | Agent | str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.env
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        episode = make(self.env, 0, **self.options)
+        try:
+            return episode.seats
+        finally:
+            episode.close()
+
+    def cast(self, models: Mapping[str, Model]) -> Team[...]:
+        everybody = dict.fromkeys(self.voices, models["*"]) if "*" in models else {}
+        named = {seat: model for seat, model in models.items() if seat != "*"}
+        return seat_players(self.env, {**everybody, **self.others, **named}, **self.options)
+
+    async def rollout(self, team: Team[...], number: int, seed: int, store: Store) -> Rollout:
+        playing = Performance(team.configured(seed=number), seed=seed, store=store, item=f"train/{number}")
+        run = await playing.run(f"Play {self.env}, episode {number}.")
+        rewards: dict[str, float | None] = dict(returns_of(run)) if run.ok else {"*": None}
+        return Rollout(run, rewards, str(number), _start(run), self.env, *_steps_of(run))
+
+
+def _start(run: Run) -> str:
+    return run.tape.steps[0].state if run.tape.steps else ""
+
+
+def _steps_of(run: Run) -> tuple[dict[str, float], dict[str, str]]:
+    """What each call earned until its seat's next call, and the hash of what it saw."""
+    earned: dict[str, float] = {}
+    seen: dict[str, str] = {}
+    latest: dict[str, str] = {}
+    for step in run.tape.steps:
+        latest |= step.calls
+        for seat, call in step.calls.items():
+            earned[call], seen[call] = 0.0, step.observations.get(seat, "")
+        for seat, reward in step.rewards.items():
+            if seat in latest:
+                earned[latest[seat]] += reward
+    return earned, seen
+
+
+class Mark(Protocol):
+    """What a scorer gives."""
+
+    @property
+    def value(self) -> float: ...
+
+
+class Scores(Protocol):
+    """Marks an answer to a task; a value that is not finite means that it cannot be marked."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self, task: Task, answer: str) -> Awaitable[Mark]: ...
+
+
+class Marked(Protocol):
+    """Tasks with a scorer; a `motet.Suite` is one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def tasks(self) -> Sequence[Task]: ...
+    @property
+    def scorer(self) -> Scores: ...
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """A team on the tasks of a suite; all voices earn the team's score.
+
+    Args:
+        team: voices that are trained need no cast; one that is an `Agent` keeps its instructions.
+        shuffled: go through the suite in a new order each time; else in its own order.
+    """
+
+    team: Team[...]
+    suite: Marked
+    shuffled: bool = True
+
+    @property
+    def name(self) -> str:
+        return f"{self.team.name} on {self.suite.name}"
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        return tuple(self.team.voices)
+
+    def cast(self, models: Mapping[str, Model]) -> Team[...]:
+        chosen: dict[str, Any] = {}
+        for voice in self.voices:
+            members = self.team.parts.get(voice, ())
+            if (model := models.get(voice, models.get("*"))) is None:
+                continue
+            if any(isinstance(member, Team) for member in members):
+                raise BadInput(f"{voice} of {self.team.name} is sung by a team; train a single model there")
+            made = [replace(member, model=model) for member in members if isinstance(member, Agent)]
+            chosen[voice] = (made or [model]) if self.team.voices[voice] else (made or [model])[0]
+        return self.team.cast(**chosen)
+
+    async def rollout(self, team: Team[...], number: int, seed: int, store: Store) -> Rollout:
+        task = self.task(number)
+        run = await Performance(team, seed=seed, store=store, item=f"train/{number}").run(task)
+        start = digest(task.prompt)
+        seen = {call.id: call.prompt for call in run.calls}
+        rewards = {"*": await self._mark(run, task, store)}
+        return Rollout(run, rewards, task.id or start, start, self.suite.name, seen=seen)
+
+    def task(self, number: int) -> Task:
+        """The task of this number; after the last, the suite begins again."""
+        tasks = self.suite.tasks
+        again, place = divmod(number, len(tasks))
+        if self.shuffled:
+            place = Random(f"{self.suite.name}/{again}").sample(range(len(tasks)), len(tasks))[place]
+        return tasks[place]
+
+    async def _mark(self, run: Run, task: Task, store: Store) -> float | None:
+        if not run.ok:
+            return 0.0 if run.error and run.error.kind in OWN_FAULT else None
+        mark = await self.suite.scorer(task, run.answer)
+        if not isfinite(mark.value):
+            return None
+        scored = Scored(self.suite.scorer.name, mark.value, time.time())
+        store.put_event(run.id, len(run.tape.events), scored)
+        run.tape.events.append(scored)
+        return mark.value
+
+
+def derived(*parts: object) -> int:
+    """A seed that depends on all parts, of 31 bits."""
+    return int.from_bytes(blake2b(repr(parts).encode(), digest_size=4).digest()) >> 1
+
+
+def trained_voices(policies: Mapping[str, str], runs: Sequence[Run]) -> dict[str, str]:
+    """The policies by the names that voices have on the tape: `debaters` also stands for `debaters_1`."""
+    found = dict(policies)
+    for voice in {call.voice for run in runs for call in run.tape.calls}:
+        stem, _, number = voice.rpartition("_")
+        if voice not in found and number.isdigit() and stem in policies:
+            found[voice] = policies[stem]
+    return found
+
+
+def check_policies(source: Source, policies: Mapping[str, str], known: Sequence[str]) -> None:
+    """Refuse a mapping from voices to policies that names what is not there.
+
+    Raises:
+        UnknownName: no such voice, or no such policy. BadInput: nothing is to be trained.
+    """
+    if not policies:
+        raise BadInput(f"`policies` is empty; say which voice is trained as what: {source.voices[0]}='…'")
+    for voice, policy in policies.items():
+        if voice not in (*source.voices, "*"):
+            raise UnknownName(f"voice of {source.name}", voice, source.voices)
+        if policy not in known:
+            raise UnknownName("policy of this engine", policy, known)
