@@ -40,7 +40,8 @@ def test_moves_are_calls_and_steps_are_on_the_tape() -> None:
     assert steps[0].observations == {"x": make("tic_tac_toe").observe("x").digest}
     recorded = played.record()["steps"]
     assert recorded[0]["actions"] == {"x": "1"} and recorded[-1]["done"] and len(recorded) == 5
-    assert "1 | 2 | 3" in played.record()["calls"][0]["messages"][0]["content"]
+    asked = played.record()["calls"][0]["messages"][0]["content"]
+    assert "1 | 2 | 3" in asked and asked.endswith("Action: 8\nAction: 9")
 
 
 def test_seats_that_act_at_once_are_one_step() -> None:

@@ -135,7 +135,7 @@ def test_knobs_that_make_no_sense_are_refused_before_anything_is_spent(m: Any) -
 @pytest.mark.parametrize("name", ["mixture_of_agents", "smoa", "debate", "dylan"])
 def test_a_cast_larger_than_its_seats_is_refused(name: str) -> None:
     group = next(voice for voice, many in METHODS[name].team.voices.items() if many)
-    with pytest.raises(BadInput, match="3 .* are cast, but there are 2 seats"):
+    with pytest.raises(BadInput, match=r"3 .* are cast, but there are 2 seats"):
         play(ready(name, n=2).cast(**{group: ["sim:seed=1", "sim:seed=2", "sim:seed=3"]}))
 
 

@@ -16,8 +16,7 @@ from motet.models.protocol import Model
 from motet.run import Run
 from motet.tape import RECORDER, Stepped
 from motet.teams import Team, Voices, team
-from motet.types import Linked, Reply, Task
-
+from motet.types import Linked, Media, Reply, Task
 
 CLOSING = "Your turn. Answer with exactly one of these lines and nothing else:\n{}"
 FEW = 12
@@ -105,11 +104,16 @@ def _named(players: Voices, seats: tuple[Seat, ...]) -> Sequence[Voice]:
 async def _move(voice: Voice, turn: Turn, seen: Observation) -> Reply | None:
     token = TURN.set(turn)
     try:
-        return await voice.ask(turn.env.brief(turn.seat), seen.text, *seen.media, *_closing(seen.legal))
+        return await voice.ask(*question(turn.env.brief(turn.seat), seen))
     except ModelError:
         return None  # the call is on the tape with its failure
     finally:
         TURN.reset(token)
+
+
+def question(brief: str, seen: Observation) -> tuple[str | Media, ...]:
+    """What a player is asked: the rules, what its seat sees, and the legal actions once more."""
+    return (brief, seen.text, *seen.media, *_closing(seen.legal))
 
 
 def _closing(legal: tuple[Action, ...] | None) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -12,6 +13,9 @@ from motet.models.torch_weights import Base, Policy
 LINGER_S = 0.002
 ROWS = 64
 """How many samples are computed side by side."""
+
+_THREAD = ThreadPoolExecutor(1, "motet-torch")
+"""Every thread that computes gets helpers of its own from torch, which then wait for a core by spinning."""
 
 
 class Samples(NamedTuple):
@@ -50,7 +54,7 @@ class Waves:
         while wave := self._take():
             self.sizes = [*self.sizes[-99:], sum(len(ask.request.seeds) for ask in wave)]
             try:
-                groups = await asyncio.to_thread(_run, wave)
+                groups = await asyncio.get_running_loop().run_in_executor(_THREAD, _run, wave)
             except Exception as error:  # it belongs to those who asked, whatever it is
                 for ask in wave:
                     if not ask.done.done():

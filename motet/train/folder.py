@@ -1,15 +1,16 @@
 """The folder of a training run: one owner at a time, a curve that is appended to, checkpoints that are whole.
 
-    RUN/curve.jsonl             one line an iteration
-    RUN/checkpoints/000020/     a file for each policy, and `state.json`, written last
-    RUN/pool/                   policies kept as opponents
-    RUN/tapes.sqlite            every rollout
-    RUN/report.md
+RUN/curve.jsonl             one line an iteration
+RUN/checkpoints/000020/     a file for each policy, and `state.json`, written last
+RUN/pool/                   policies kept as opponents
+RUN/tapes.sqlite            every rollout
+RUN/report.md
 """
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,9 +19,14 @@ from msgspec import Struct
 
 from motet.errors import BadInput, MotetError
 from motet.train.engine import Engine
+from motet.train.plan import Stop
+from motet.train.rows import Ledger
 
 KEPT = 2
 """Checkpoints that are kept; older ones are removed."""
+
+FREE = ("iterations", "at_once", "evaluate_every", "checkpoint_every", "keep_tapes", "stop")
+"""What may be different when a run is resumed."""
 
 Line = dict[str, float]
 
@@ -36,7 +42,8 @@ class State(Struct, kw_only=True):
         ratings: Elo of each member of the pool, and of `now`.
         pool: names of the members, oldest first.
         ledger: counts of the drift ledger, and of what was rejected.
-        best: the best value of the watched metric, and the iteration it is of.
+        best: the best value of the watched metric, and for how many lines it has not been better.
+        rival: the past self that was met last.
         samples: dialogues of the first rollouts, to look at beside the last.
     """
 
@@ -46,9 +53,33 @@ class State(Struct, kw_only=True):
     ratings: dict[str, float] = {}
     pool: list[str] = []
     ledger: dict[str, dict[str, int]] = {}
-    best: tuple[float, int] | None = None
+    best: float | None = None
+    waited: int = 0
     stopped: str = ""
     samples: list[str] = []
+    rival: str = ""
+
+    def note(self, ledger: Ledger, samples: list[str]) -> None:
+        """Add what one iteration brought."""
+        total = self.drift() + ledger
+        self.ledger = {"counts": dict(total.counts), "rejected": dict(total.rejected)}
+        self.samples = self.samples or samples
+
+    def drift(self) -> Ledger:
+        """The drift ledger of all iterations."""
+        return Ledger(Counter(self.ledger.get("counts", {})), Counter(self.ledger.get("rejected", {})))
+
+    def watch(self, stop: Stop | None, line: Mapping[str, float]) -> None:
+        """Look whether it is time to stop."""
+        if stop is None or (value := line.get(stop.metric)) is None:
+            return
+        self.waited += 1
+        if self.best is None or stop.better(value, self.best):
+            self.best, self.waited = value, 0
+        if stop.reached(value):
+            self.stopped = f"{stop.metric} is {value:.4g}, the target {stop.target:g}"
+        elif self.waited >= stop.patience:
+            self.stopped = f"{stop.metric} has not been better than {self.best:.4g} for {self.waited} lines"
 
 
 class Folder:
@@ -67,19 +98,43 @@ class Folder:
             raise MotetError(f"cannot write the run folder {self.path}: {error}") from error
         self._curve: IO[str] | None = None
 
-    def resume(self, engine: Engine) -> State | None:
-        """Put the engine back to the last checkpoint, and the curve too; None when there is none."""
-        if not (found := self.checkpoints()):
-            return None
+    def open(self, plan: dict[str, Any], engine: Engine, *, resume: bool) -> State:
+        """Begin, or go on where the last checkpoint was.
+
+        Raises:
+            BadInput: there is a run already and `resume` is off, or it is of another plan.
+        """
+        if found := self.checkpoints():
+            if not resume:
+                raise BadInput(
+                    f"{self.path} holds a run with {int(found[-1].name)} iterations; resume it, or give "
+                    f"another folder"
+                )
+            state = self._resume(found[-1], engine)
+            for name in plan:
+                if name not in FREE and plan[name] != state.plan.get(name):
+                    raise BadInput(
+                        f"{self.path} holds another run: its {name} is {state.plan.get(name)!r}, not "
+                        f"{plan[name]!r}; give another folder"
+                    )
+            state.stopped = "" if plan["stop"] != state.plan["stop"] else state.stopped
+            state.plan = plan
+            return state
+        (self.path / "curve.jsonl").unlink(missing_ok=True)
+        return State(plan=plan)
+
+    def _resume(self, place: Path, engine: Engine) -> State:
+        """Put the engine and the curve back to a checkpoint."""
         try:
-            state = msgspec.json.decode((found[-1] / "state.json").read_bytes(), type=State)
-        except msgspec.DecodeError as error:
+            state = msgspec.json.decode((place / "state.json").read_bytes(), type=State)
+            for file in sorted(place.glob("*.safetensors")):
+                engine.load(file.stem, file)
+        except BadInput:
+            raise
+        except (msgspec.DecodeError, MotetError) as error:
             raise MotetError(
-                f"{found[-1] / 'state.json'} is damaged ({error}); remove {found[-1]} to go on from the one "
-                f"before it"
+                f"the checkpoint {place} is damaged ({error}); remove it to go on from the one before it"
             ) from error
-        for policy in sorted(file.stem for file in found[-1].glob("*.safetensors")):
-            engine.load(policy, found[-1] / f"{policy}.safetensors")
         lines = [line for line in self.curve() if line["iteration"] <= state.iteration]
         _write(self.path / "curve.jsonl", b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
         return state

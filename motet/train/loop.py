@@ -1,13 +1,12 @@
 """The training loop, whole: collect, credit, update, evaluate, checkpoint.
 
-One iteration rolls the team out on a few groups (every call is on a tape), gives credit to each call, turns the
-tapes into rows of token ids, takes a gradient step for each policy, and adds a line to the curve. Every seed is
-derived from the run's seed and the iteration, so a run that was killed and resumed has the curve of one that
-was not.
+An iteration rolls the team out on a few groups of equal starts (every call is on a tape), gives credit to
+every call, turns the tapes into rows of token ids, takes a gradient step for each policy, and adds a line to
+the curve. Every seed is derived from the run's seed and the iteration, so a run that was killed and resumed
+has the curve of one that was not.
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -15,100 +14,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
-from msgspec import Struct
-
-from motet.credit import credit, preset
 from motet.envs.collect import collect
-from motet.errors import BadInput, UnknownName
 from motet.performance import run_blocking
 from motet.tape import Store
 from motet.teams import Team
 from motet.train import selfplay
-from motet.train.engine import REFERENCE, Adam, Engine
+from motet.train.assign import credited, means
+from motet.train.engine import REFERENCE, Engine
 from motet.train.folder import Folder, Line, State
-from motet.train.objective import Loss
-from motet.train.progress import bar
+from motet.train.plan import Plan, read_plan
+from motet.train.progress import shown
+from motet.train.report import report, spoken
 from motet.train.rows import Ledger, Row, rows_of
-from motet.train.selfplay import Pool
-from motet.train.source import Episodes, Marked, Rollout, Source, Tasks, check_policies, derived, trained_voices
-from motet.train.steps import credited, reward_means, trajectories_of
+from motet.train.selfplay import NOW
+from motet.train.source import Marked, Rollout, Source, check_policies, derived, source_of, trained_voices
 
 Measure = Callable[[Engine], Mapping[str, float]]
 """An exact measure of the policies, e.g. their exploitability."""
-
-
-class Stop(Struct, frozen=True):
-    """When to stop early.
-
-    Args:
-        metric: a name in the lines of the curve; lines without it do not count.
-        patience: stop after so many lines without a better value.
-        target: stop when it is reached; None has no target.
-        lowest: whether less is better.
-    """
-
-    metric: str = "score"
-    patience: int = 10
-    target: float | None = None
-    lowest: bool = False
-
-    def better(self, value: float, than: float | None) -> bool:
-        """Whether a value is an improvement."""
-        return than is None or (value < than if self.lowest else value > than)
-
-
-class Plan(Struct, frozen=True, kw_only=True):
-    """How to train.
-
-    Args:
-        iterations: updates of each policy (times `epochs`).
-        groups, group_size: starts in one iteration, and rollouts of each.
-        credit, options: a preset of `motet.credit` and its options.
-        loss: PPO's with the preset's reduction when left out.
-        final: what is left of learning rate and entropy bonus at the end; linear in between.
-        epochs: passes over the rows of one iteration.
-        evaluate_every, checkpoint_every: in iterations; the last one always counts.
-        tests: rollouts of one evaluation on held-out work.
-        swap_every: after so many iterations the policies change roles (CORY); 0 is never.
-        pool: play a share of the groups against past selves.
-        keep_tapes: write every rollout to the run's folder.
-    """
-
-    iterations: int = 100
-    groups: int = 8
-    group_size: int = 8
-    credit: str = "grpo"
-    options: dict[str, Any] = {}
-    loss: Loss | None = None
-    adam: Adam = Adam()
-    final: float = 1.0
-    epochs: int = 1
-    evaluate_every: int = 10
-    checkpoint_every: int = 10
-    tests: int = 64
-    at_once: int = 16
-    seed: int = 0
-    swap_every: int = 0
-    stop: Stop | None = None
-    pool: Pool | None = None
-    keep_tapes: bool = True
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is trained on what. `evaluate` is held-out work, or an exact measure."""
-
-    source: Source
-    engine: Engine
-    policies: Mapping[str, str]
-    plan: Plan
-    evaluate: Source | Measure | None = None
-
-    @property
-    def trained(self) -> list[str]:
-        """The policies that learn."""
-        return sorted(set(self.policies.values()))
 
 
 @dataclass(frozen=True)
@@ -116,8 +38,9 @@ class Trained:
     """What came of a training run.
 
     Args:
-        team: the team with its tuned voices; use it as any other.
+        team: the team with its tuned voices; it runs as any other.
         curve: one line an iteration, the first from before all training.
+        stopped: why it stopped early, or "".
         samples: what was said in the first and in the last rollouts.
         folder: where it is kept; None when it was not.
     """
@@ -131,8 +54,6 @@ class Trained:
 
     def report(self) -> str:
         """Curves, samples before and after, and the drift ledger, as Markdown."""
-        from motet.train.report import report
-
         return report(self.curve, self.samples, str(self.ledger), self.stopped)
 
 
@@ -147,80 +68,179 @@ def train(
     resume: bool = False,
     **plan: Any,
 ) -> Trained:
-    """Train a team on a suite, or self-play in an environment.
+    """Train a team on a suite, or on an environment, where one policy in several seats is self-play.
 
     Args:
-        what: a team, with `suite`; or the name of an environment; or a `Source`.
+        what: a team, with its `suite`; or the name of an environment; or a `Source`.
         engine: holds the policies (`tabular_engine`, `torch_engine`).
-        policies: the policy of each voice; several voices may share one, `*` is everybody else.
-        evaluate: held-out work (a suite, with a team), or a function of the engine that measures exactly.
-        out: folder for checkpoints, curve, tapes and report. Without one nothing is kept.
+        policies: the policy of each voice; voices may share one, and `*` is everybody.
+        evaluate: held-out work (a suite for the team, or a `Source`), or a function of the engine that
+            measures exactly.
+        out: folder for checkpoints, curve, tapes and report; without one nothing is kept.
         resume: go on from the last checkpoint in `out`; where there is none, begin.
         plan: fields of `Plan`.
 
     Raises:
-        BadInput: voices without ids, groups that began in different states, a folder that is in use or holds
-            another run. UnknownName: no such voice, policy, preset, option or field.
+        BadInput: a voice without ids, a group that began in different states, a folder that is in use or
+            holds another run. UnknownName: no such voice, policy, preset, option or setting.
     """
-    for name in plan:
-        if name not in Plan.__struct_fields__:
-            raise UnknownName("setting of a training run", name, Plan.__struct_fields__)
-    if isinstance(evaluate, Marked):
-        evaluate = Tasks(_team(what), evaluate, shuffled=False)
-    source = _source(what, suite)
-    job = Job(source, engine, dict(policies), _checked(Plan(**plan)), evaluate)
-    check_policies(source, job.policies, engine.policies)
-    if job.plan.pool and (len(job.trained) > 1 or job.plan.pool.slot not in set(engine.policies) - set(job.trained)):
-        raise BadInput(
-            f"a pool needs one trained policy, got {job.trained}, and one more of the engine to play past "
-            f"selves, {job.plan.pool.slot!r}; the engine has {list(engine.policies)}"
-        )
+    source = source_of(what, suite)
+    test = source_of(what, evaluate, shuffled=False) if isinstance(evaluate, Marked) else evaluate
+    settings = read_plan(plan)
+    check_policies(source, policies, engine.policies)
+    if settings.pool:
+        selfplay.check_pool(settings.pool, set(policies.values()), engine.policies)
     with ExitStack() as held:
-        kept = out or held.enter_context(TemporaryDirectory())
-        folder = Folder(kept)
+        folder = Folder(out or held.enter_context(TemporaryDirectory(prefix="motet-train-")))
         held.callback(folder.close)
-        done = run_blocking(_learn(job, folder, _opened(job, folder, resume), out is not None))
-        if done.folder:
-            (done.folder / "report.md").write_text(done.report())
+        state = folder.open(settings.told(source.name, policies), engine, resume=resume)
+        loop = Loop(source, test, engine, dict(policies), settings, folder, keep=out is not None)
+        return run_blocking(loop.run(state))
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A training run at work."""
+
+    source: Source
+    test: Source | Measure | None
+    engine: Engine
+    policies: dict[str, str]
+    plan: Plan
+    folder: Folder
+    keep: bool
+
+    async def run(self, state: State) -> Trained:
+        """The story: until enough is done, collect, credit, update, evaluate, checkpoint."""
+        plan, folder = self.plan, self.folder
+        rollouts: list[Rollout] = []
+        with shown(plan.iterations) as show:
+            if state.iteration == 0 and not folder.curve():
+                folder.log({"iteration": 0, **await self.evaluate()})
+            while state.iteration < plan.iterations and not state.stopped:
+                begun = time.perf_counter()
+                policies = selfplay.swapped(self.policies, state.iteration, plan.swap_every)
+                rollouts, trained = await self.collect(state, policies)
+                ledger = Ledger()
+                runs = [rollout.run for rollout in rollouts]
+                rows = [
+                    row
+                    for run, voices in zip(runs, trained, strict=True)
+                    for row in rows_of([run.tape], trained_voices(voices, run), ledger=ledger)
+                ]
+                rows, given = credited(rollouts, rows, plan.credit, state.credit, plan.options)
+                state.credit = given.state
+                state.note(ledger, [] if state.samples else [spoken(r) for r in rollouts[:3]])
+                line = self.update(rows, state.iteration)
+                state.iteration += 1
+                line |= means(rollouts, trained) | {f"credit/{k}": float(v) for k, v in given.counts.items()}
+                line |= self.meet(state, rollouts, trained)
+                if self.due(state, plan.evaluate_every):
+                    line |= await self.evaluate()
+                state.watch(plan.stop, line)
+                line["seconds"] = time.perf_counter() - begun
+                folder.log({"iteration": state.iteration, **line})
+                show(state.iteration, line)
+                if self.due(state, plan.checkpoint_every):
+                    folder.checkpoint(self.engine, sorted(set(self.policies.values())), state)
+        return self.trained(state, [spoken(r) for r in rollouts[:3]])
+
+    def due(self, state: State, every: int) -> bool:
+        """Whether it is time for what is done every so often, and at the end."""
+        return not state.iteration % every or state.iteration == self.plan.iterations or bool(state.stopped)
+
+    def store(self) -> Store:
+        """Where tapes go: the run's folder, or memory that is given back with the iteration."""
+        kept = self.keep and self.plan.keep_tapes
+        return Store(self.folder.path / "tapes.sqlite") if kept else Store.memory()
+
+    async def collect(
+        self, state: State, policies: dict[str, str]
+    ) -> tuple[list[Rollout], list[dict[str, str]]]:
+        """The rollouts of one iteration, and which voices of each are trained as what."""
+        plan, at = self.plan, state.iteration
+        lineups = [policies] * plan.groups
+        if plan.pool and (rival := selfplay.drawn_opponent(state.pool, plan.seed, at)):
+            self.engine.load(plan.pool.slot, self.folder.pool(rival))
+            lineups = selfplay.lineups(plan.pool, policies, self.source.voices, plan.groups, at)
+            state.rival = rival
+        teams = [self.cast(self.source, lineup) for lineup in lineups]
+        slot = plan.pool.slot if plan.pool else ""
+        store = self.store()
+
+        async def rollout(number: int) -> Rollout:
+            group, sample = divmod(number, plan.group_size)
+            seed = derived(plan.seed, at, group, sample)
+            return await self.source.rollout(teams[group], at * plan.groups + group, seed, store)
+
+        try:
+            rollouts = await collect(rollout, range(plan.groups * plan.group_size), at_once=plan.at_once)
+        finally:
+            store.close()
+        trained = [{v: p for v, p in lineup.items() if p != slot} for lineup in lineups]
+        return rollouts, [voices for voices in trained for _ in range(plan.group_size)]
+
+    def cast(self, source: Source, policies: Mapping[str, str]) -> Team[...]:
+        """The team with its voices sung by the policies as they are now."""
+        known = (*source.voices, "*")
+        return source.cast({v: self.engine.model(p) for v, p in policies.items() if v in known})
+
+    def update(self, rows: Sequence[Row], iteration: int) -> Line:
+        """One step (or `epochs`) of each policy on its rows; a policy without any stays as it is."""
+        loss, adam = self.plan.loss_at(iteration), self.plan.adam_at(iteration)
+        line: Line = {"rows": float(len(rows))}
+        for policy in sorted({row.policy for row in rows}):
+            mine = [row for row in rows if row.policy == policy]
+            if loss.kl:
+                reference = self.engine.logprobs(REFERENCE, mine)
+                mine = [row.but(reference=logp) for row, logp in zip(mine, reference, strict=True)]
+            for _ in range(self.plan.epochs):
+                found = self.engine.forward_backward(policy, mine, loss)
+                found |= self.engine.optim_step(policy, adam)
+            line |= {f"{policy}/{name}": value for name, value in found.items()}
+        return line
+
+    def meet(self, state: State, rollouts: Sequence[Rollout], trained: Sequence[Mapping[str, str]]) -> Line:
+        """Rate the games against a past self, and keep the present one when it is time."""
+        if not (pool := self.plan.pool):
+            return {}
+        for rollout, voices in zip(rollouts, trained, strict=True):
+            if len(voices) == 1 and state.rival:
+                score = selfplay.score_of(rollout.rewards, next(iter(voices)))
+                state.ratings = selfplay.rated(state.ratings, NOW, state.rival, score, pool.k)
+        if not state.iteration % pool.every:
+            name = f"{state.iteration:06}"
+            self.engine.save(next(iter(self.policies.values())), self.folder.pool(name))
+            state.pool = [*state.pool, name][-pool.size :]
+            state.ratings[name] = state.ratings.get(NOW, 0.0)
+        return {"elo": state.ratings.get(NOW, 0.0)}
+
+    async def evaluate(self) -> Line:
+        """Mean reward on held-out work, or what the exact measure says."""
+        test = self.test
+        if test is None:
+            return {}
+        if not isinstance(test, Source):
+            return dict(test(self.engine))
+        source, store = test, Store.memory()
+        team = self.cast(source, self.policies)
+
+        async def rollout(number: int) -> Rollout:
+            return await source.rollout(team, number, derived(self.plan.seed, "test", number), store)
+
+        rollouts = await collect(rollout, range(self.plan.tests), at_once=self.plan.at_once)
+        store.close()
+        found = means(rollouts, [dict.fromkeys(source.voices, "")] * len(rollouts))
+        rewards = [value for name, value in found.items() if name.startswith("reward/")]
+        score = {"score": sum(rewards) / len(rewards)} if rewards else {}
+        return {f"test/{name}": value for name, value in found.items()} | score
+
+    def trained(self, state: State, samples: list[str]) -> Trained:
+        """What came of it, with the report in the run's folder."""
+        ledger, curve = state.drift(), self.folder.curve()
+        team = self.cast(self.source, self.policies)
+        folder = self.folder.path if self.keep else None
+        done = Trained(team, curve, ledger, state.stopped, (state.samples, samples), folder)
+        if folder:
+            (folder / "report.md").write_text(done.report())
         return done
-
-
-def _source(what: Source | Team[...] | str, suite: Marked | None) -> Source:
-    if isinstance(what, str):
-        return Episodes(what)
-    if isinstance(what, Team):
-        if suite is None:
-            raise BadInput(f"the team {what.name} needs a suite to train on: train(team, suite, …)")
-        return Tasks(what, suite)
-    return what
-
-
-def _team(what: Source | Team[...] | str) -> Team[...]:
-    team = what.team if isinstance(what, Tasks) else what
-    if not isinstance(team, Team):
-        raise BadInput("a suite to evaluate on needs a team; give `evaluate` a Source or a function here")
-    return team
-
-
-def _checked(plan: Plan) -> Plan:
-    """The plan with its loss, if the credit preset knows its options."""
-    chosen = preset(plan.credit)
-    chosen.read(plan.options, plan.credit)
-    if plan.loss is None:
-        if chosen.reduction == "constant":
-            raise BadInput(f"{plan.credit} divides by a length; give loss=Loss(reduction='constant', length=…)")
-        reduction = "rollout" if chosen.reduction == "episode" else chosen.reduction
-        plan = msgspec.structs.replace(plan, loss=Loss(reduction=reduction))
-    for name in ("iterations", "groups", "group_size", "epochs", "evaluate_every", "checkpoint_every"):
-        if getattr(plan, name) < 1:
-            raise BadInput(f"{name} is {getattr(plan, name)!r}; expected 1 or more")
-    return plan
-
-
-def _opened(job: Job, folder: Folder, resume: bool) -> State:
-    """The state to go on from, or a new one."""
-    plan: dict[str, Any] = msgspec.json.decode(msgspec.json.encode([job.plan, job.source.name, job.policies]))
-    ...
-
-
-async def _learn(job: Job, folder: Folder, state: State, keep: bool) -> Trained: ...

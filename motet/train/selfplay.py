@@ -1,23 +1,26 @@
 """Self-play: past selves as opponents with their Elo ratings, seats and roles that are swapped, and the exact
 strategy of a policy.
 
-Pool and ratings: as usual in self-play (SPIRAL, Liu et al. 2025, arXiv:2506.24119, plays the present self only;
-the pool is our option). Swap of roles: CORY (Ma et al. 2024, arXiv:2410.06101; catalogue 393).
+SPIRAL (Liu et al. 2025, arXiv:2506.24119) plays against the present self only; the pool of past ones is an
+option. Swap of roles: CORY (Ma et al. 2024, arXiv:2410.06101; catalogue 393).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import nan
 from random import Random
 
 from msgspec import Struct
 
+from motet.agent import compose
 from motet.envs.exact import Policy
+from motet.envs.play import question
+from motet.envs.protocol import Observation
 from motet.envs.registry import make
 from motet.errors import BadInput
 from motet.performance import run_blocking
 from motet.train.engine import Engine
 from motet.train.rows import Row
-from motet.types import Message, Sampling
+from motet.types import Sampling
 
 NOW = "now"
 """The policy in training, among the ratings."""
@@ -46,10 +49,31 @@ def drawn_opponent(members: Sequence[str], *seed: object) -> str | None:
     return Random(repr(seed)).choice(members) if members else None
 
 
-def seating(seats: Sequence[str], group: int, policy: str, slot: str) -> dict[str, str]:
-    """Who plays which seat against a past self: the one in training takes the seats in turn, group by group."""
-    mine = seats[group % len(seats)]
-    return {seat: policy if seat == mine else slot for seat in seats}
+def lineups(
+    pool: Pool, policies: Mapping[str, str], seats: Sequence[str], groups: int, *seed: object
+) -> list[dict[str, str]]:
+    """Who plays which seat in each group: the first groups are against a past self, in which the policy in
+    training takes the seats in turn."""
+    against, policy = round(pool.share * groups), next(iter(policies.values()))
+    first = Random(repr(seed)).randrange(len(seats))
+    found = [dict(policies)] * groups
+    for group in range(against):
+        mine = seats[(first + group) % len(seats)]
+        found[group] = {seat: policy if seat == mine else pool.slot for seat in seats}
+    return found
+
+
+def check_pool(pool: Pool, trained: Collection[str], known: Collection[str]) -> None:
+    """Refuse a pool that has no place in the engine.
+
+    Raises:
+        BadInput: more than one policy is trained, or the slot is not a policy of its own.
+    """
+    if len(trained) != 1 or pool.slot in trained or pool.slot not in known:
+        raise BadInput(
+            f"a pool needs one policy that is trained (got {sorted(trained)}) and another of the engine, in "
+            f"which past selves play (got {pool.slot!r}); the engine has {sorted(known)}"
+        )
 
 
 def expected(rating: float, other: float) -> float:
@@ -57,7 +81,9 @@ def expected(rating: float, other: float) -> float:
     return float(1 / (1 + 10 ** ((other - rating) / 400)))
 
 
-def rated(ratings: Mapping[str, float], one: str, other: str, score: float, k: float = 16.0) -> dict[str, float]:
+def rated(
+    ratings: Mapping[str, float], one: str, other: str, score: float, k: float = 16.0
+) -> dict[str, float]:
     """The ratings after a game in which `one` scored 1, ½ or 0 against `other`. Their sum stays the same.
 
     Both begin with 0. A score that is not known (NaN) changes nothing.
@@ -84,7 +110,7 @@ def swapped(policies: Mapping[str, str], iteration: int, every: int) -> dict[str
 
 
 def exact_strategy(engine: Engine, policies: Mapping[str, str], env: str, words: Sequence[str]) -> Policy:
-    """The policy's probabilities of the legal actions, for `motet.envs.exact`: asked of the engine, not counted.
+    """The policy's probabilities of the legal actions, for `motet.envs.exact`: exact, not counted.
 
     What it gives to actions that are not legal is dealt out to the legal ones in proportion.
 
@@ -105,7 +131,7 @@ def exact_strategy(engine: Engine, policies: Mapping[str, str], env: str, words:
     def strategy(seat: str, seen: str, legal: tuple[str, ...]) -> Mapping[str, float]:
         if (seat, seen) not in known:
             policy = policies[seat]
-            asked = Message.say("user", f"{briefs[seat]}\n\n{seen}")
+            asked, _ = compose(question(briefs[seat], Observation(seen, legal)))
             (reply,) = run_blocking(engine.model(policy).sample([asked], 1, Sampling(seed=0)))
             if reply.tokens is None:
                 raise BadInput(f"the model of policy {policy!r} gives no token ids")

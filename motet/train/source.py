@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from math import isfinite
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -56,6 +56,7 @@ class Rollout(Struct, frozen=True):
         return self.rewards.get(voice, self.rewards.get("*"))
 
 
+@runtime_checkable
 class Source(Protocol):
     """Something that a team can be rolled out on. Equal numbers and seeds give equal rollouts."""
 
@@ -89,11 +90,13 @@ class Episodes:
         env: name of the environment.
         options: of the environment.
         others: who plays the seats that are not trained.
+        first: seed of the first start.
     """
 
     env: str
     options: dict[str, Any] = field(default_factory=dict)
     others: Mapping[str, Model | Agent | str] = field(default_factory=dict)
+    first: int = 0
 
     @property
     def name(self) -> str:
@@ -103,17 +106,18 @@ class Episodes:
     def voices(self) -> tuple[str, ...]:
         episode = make(self.env, 0, **self.options)
         try:
-            return episode.seats
+            return tuple(seat for seat in episode.seats if seat not in self.others)
         finally:
             episode.close()
 
     def cast(self, models: Mapping[str, Model]) -> Team[...]:
-        everybody = dict.fromkeys(self.voices, models["*"]) if "*" in models else {}
-        named = {seat: model for seat, model in models.items() if seat != "*"}
-        return seat_players(self.env, {**everybody, **self.others, **named}, **self.options)
+        mine = {seat: found for seat in self.voices if (found := models.get(seat, models.get("*")))}
+        return seat_players(self.env, {**mine, **self.others}, **self.options)
 
     async def rollout(self, team: Team[...], number: int, seed: int, store: Store) -> Rollout:
-        playing = Performance(team.configured(seed=number), seed=seed, store=store, item=f"train/{number}")
+        playing = Performance(
+            team.configured(seed=self.first + number), seed=seed, store=store, item=f"train/{number}"
+        )
         run = await playing.run(f"Play {self.env}, episode {number}.")
         rewards: dict[str, float | None] = dict(returns_of(run)) if run.ok else {"*": None}
         return Rollout(run, rewards, str(number), _start(run), self.env, *_steps_of(run))
@@ -154,6 +158,7 @@ class Scores(Protocol):
     def __call__(self, task: Task, answer: str) -> Awaitable[Mark]: ...
 
 
+@runtime_checkable
 class Marked(Protocol):
     """Tasks with a scorer; a `motet.Suite` is one."""
 
@@ -194,8 +199,9 @@ class Tasks:
                 continue
             if any(isinstance(member, Team) for member in members):
                 raise BadInput(f"{voice} of {self.team.name} is sung by a team; train a single model there")
-            made = [replace(member, model=model) for member in members if isinstance(member, Agent)]
-            chosen[voice] = (made or [model]) if self.team.voices[voice] else (made or [model])[0]
+            agents = [member for member in members if isinstance(member, Agent)] or [Agent(model)]
+            made = [replace(agent, model=model) for agent in agents]
+            chosen[voice] = made if self.team.voices[voice] else made[0]
         return self.team.cast(**chosen)
 
     async def rollout(self, team: Team[...], number: int, seed: int, store: Store) -> Rollout:
@@ -231,10 +237,26 @@ def derived(*parts: object) -> int:
     return int.from_bytes(blake2b(repr(parts).encode(), digest_size=4).digest()) >> 1
 
 
-def trained_voices(policies: Mapping[str, str], runs: Sequence[Run]) -> dict[str, str]:
+def source_of(what: Source | Team[...] | str, suite: Marked | None, *, shuffled: bool = True) -> Source:
+    """The source that is meant by a team and its suite, by the name of an environment, or by itself.
+
+    Raises:
+        BadInput: a team without a suite, or a suite without a team.
+    """
+    what = what.team if isinstance(what, Tasks) and suite is not None else what
+    if isinstance(what, Team):
+        if suite is None or not suite.tasks:
+            raise BadInput(f"the team {what.name} needs a suite with tasks: train({what.name}, suite, …)")
+        return Tasks(what, suite, shuffled)
+    if suite is not None:
+        raise BadInput(f"the suite {suite.name!r} needs a team that works on it, got {what!r}")
+    return Episodes(what) if isinstance(what, str) else what
+
+
+def trained_voices(policies: Mapping[str, str], run: Run) -> dict[str, str]:
     """The policies by the names that voices have on the tape: `debaters` also stands for `debaters_1`."""
     found = dict(policies)
-    for voice in {call.voice for run in runs for call in run.tape.calls}:
+    for voice in {call.voice for call in run.tape.calls}:
         stem, _, number = voice.rpartition("_")
         if voice not in found and number.isdigit() and stem in policies:
             found[voice] = policies[stem]

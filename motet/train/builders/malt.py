@@ -21,7 +21,7 @@ from motet.errors import BadInput, NoAnswer
 from motet.tape import Called, Tape
 from motet.teams import team
 from motet.train.builders.data import Built
-from motet.train.builders.reading import Maker, Mark, children, mean, of_voice, outcome, of_team
+from motet.train.builders.reading import Maker, Mark, children, mean, of_team, of_voice, or_none, outcome
 from motet.types import Content, Linked, Reply, Task, fill
 
 GENERATE = "{task}\n\n{form}"

@@ -7,7 +7,7 @@ each task, of those the better part. For DPO every message is a node of a tree, 
 conversations through it; siblings far enough apart are pairs.
 Calls: none; it reads m conversations a task, of any team, run with m seeds.
 Deviates: the tree is that of the conversations there are (equal prompts are one node, in all runs), not one
-grown by search with similar nodes skipped; without `loss` the language term is 0.
+grown by search with similar nodes skipped; the language term is 0 unless a function gives it.
 """
 
 from collections import defaultdict
@@ -19,13 +19,14 @@ from motet.tape import Called, Tape
 from motet.train.builders.data import Built
 from motet.train.builders.reading import Maker, mark_of, mean
 
+Worth = list[tuple[float, Tape]]
+
 
 def optima(
     tapes: Sequence[Tape],
     *,
     tokens: float = 0.6,
-    language: float = 0.0,
-    loss: Callable[[Tape], float] | None = None,
+    language: Callable[[Tape], float] = lambda tape: 0.0,
     worth: float = 0.0,
     top: float = 0.7,
     gap: float = 0.2,
@@ -34,65 +35,57 @@ def optima(
 
     Args:
         tapes: several runs of each task, by one team.
-        tokens, language: λ_t and λ_l.
-        loss: mean loss of a language model on what was said in a run, above 0; needed when `language` is not 0.
+        tokens: λ_t.
+        language: λ_l / loss of what was said in a run.
         worth: conversations and chosen messages worth less are not trained on.
         top: share of the tasks whose best conversation is kept, best first.
         gap: least difference between the values of a pair.
 
     Raises:
-        BadInput: `language` without `loss`, or `top` is not in (0, 1].
+        BadInput: `top` is not in (0, 1].
     """
-    if language and loss is None:
-        raise BadInput("language is not 0, so give loss=: a function from a run to its language model loss")
     if not 0 < top <= 1:
         raise BadInput(f"top is {top!r}; expected a share above 0, 1 at most")
     made = Maker()
+    made.counts["conversations"] = len(tapes)
     groups: dict[str, list[Tape]] = defaultdict(list)
     for tape in tapes:
         groups[tape.started.task.id or tape.started.task.prompt].append(tape)
-    best: list[tuple[float, Tape]] = []
+    best: Worth = []
     for group in groups.values():
-        rewards = _rewards(group, tokens)
-        if language and loss:
-            rewards = [
-                r if r is None else r + language / loss(t) for r, t in zip(rewards, group, strict=True)
-            ]
-        known = [(r, t) for r, t in zip(rewards, group, strict=True) if r is not None]
-        for tape, reward in zip(group, rewards, strict=True):
-            made.counts["conversations"] += 1
-            if reward is None:
-                made.reject("the run cannot be marked", tape)
-        if known:
-            best.append(max(known, key=lambda pair: pair[0]))
-            for reward, tape in known:
-                if tape is not best[-1][1]:
-                    made.reject(f"R {reward:.3g} is not the best of its task", tape)
-            _pairs(made, known, worth, gap)
+        ranked = _ranked(made, group, tokens, language)
+        best += ranked[:1]
+        for reward, tape in ranked[1:]:
+            made.reject(f"R {reward:.3g} is not the best of its task", tape)
+        _pairs(made, ranked, worth, gap)
     best.sort(key=lambda pair: -pair[0])
-    keep = max(1, round(top * len(best)))
     for place, (reward, tape) in enumerate(best):
-        if place < keep and reward >= worth:
-            for call in tape.calls:
-                if call.node:
-                    made.imitate(tape, call)
-        else:
+        if place >= max(1, round(top * len(best))) or reward < worth:
             made.reject(f"R {reward:.3g} is not among the best tasks", tape)
+            continue
+        for call in tape.calls:
+            if call.node:
+                made.imitate(tape, call)
     return made.built()
 
 
-def _rewards(group: Sequence[Tape], price: float) -> list[float | None]:
-    """mark − price · tokens / most tokens of the group, in order; None without a mark."""
-    spent = [tape.usage().output_tokens for tape in group]
-    most = max(spent) or 1
-    marks = [mark_of(tape) for tape in group]
-    return [None if m is None else m - price * s / most for m, s in zip(marks, spent, strict=True)]
+def _ranked(made: Maker, group: Sequence[Tape], price: float, language: Callable[[Tape], float]) -> Worth:
+    """The conversations of one task with R, best first, without those that cannot be marked."""
+    most = max(tape.usage().output_tokens for tape in group) or 1
+    found: Worth = []
+    for tape in group:
+        mark = mark_of(tape)
+        if mark is None:
+            made.reject("the run cannot be marked", tape)
+        else:
+            found.append((mark - price * tape.usage().output_tokens / most + language(tape), tape))
+    return sorted(found, key=lambda pair: -pair[0])
 
 
-def _pairs(made: Maker, known: Sequence[tuple[float, Tape]], worth: float, gap: float) -> None:
+def _pairs(made: Maker, ranked: Worth, worth: float, gap: float) -> None:
     """Siblings: replies of one voice to the very same messages."""
     families: dict[tuple[str, str], dict[str, list[tuple[float, Tape, Called]]]] = {}
-    for reward, tape in known:
+    for reward, tape in ranked:
         for call in tape.calls:
             if call.node:
                 replies = families.setdefault((call.voice, call.prompt), {})

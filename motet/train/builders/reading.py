@@ -41,7 +41,7 @@ class Maker:
         self.sft.append(Example(messages, trained, weight, voice or call.voice, (tape.run,), stage=stage))
 
     def prefer(self, tape: Tape, good: Called, bad: Called, gap: float, other: Tape | None = None) -> None:
-        """Pair two replies to the same prompt, unless they are the same words; `other` is the run of `bad`."""
+        """Pair two replies to the same prompt, unless they are the same words; `bad` is of run `other`."""
         other = other or tape
         (chosen,), (rejected,) = replies(tape, good), replies(other, bad)
         prompt, runs = tuple(tape.path(good.prompt)), tuple(dict.fromkeys((tape.run, other.run)))
@@ -152,3 +152,33 @@ def of_team(tapes: Sequence[Tape], team: str) -> Sequence[Tape]:
         if tape.started.team != team:
             raise BadInput(f"run {tape.run} is of the team {tape.started.team!r}; expected one of {team!r}")
     return tapes
+
+
+def conversations(tape: Tape, voice: str = "") -> list[Called]:
+    """The last calls of all conversations (of one voice): those that no later call goes on from."""
+    inner: set[str] = set()
+    for call in tape.calls:
+        node = call.prompt
+        while node and node not in inner:
+            inner.add(node)
+            node = tape.nodes[node].parent
+    ends = tape.calls if not voice else of_voice(tape, voice)
+    return [call for call in ends if call.node and call.node not in inner]
+
+
+def said_by(tape: Tape, end: Called) -> list[tuple[Message, Called | None]]:
+    """The messages of a conversation, each with the call that said it."""
+    calls = {call.node: call for call in reversed(tape.calls) if call.node}
+    found: list[tuple[Message, Called | None]] = []
+    key = end.node
+    while key:
+        node = tape.nodes[key]
+        found.append((Message(node.role, node.parts), calls.get(key)))
+        key = node.parent
+    return found[::-1]
+
+
+def recorded(tape: Tape, call: Called) -> Reply:
+    """A call's reply, to be passed on to a voice of another run."""
+    (message,) = replies(tape, call)
+    return Reply(message=message, call=call.id, run=tape.run, node=call.node, voice=call.voice)

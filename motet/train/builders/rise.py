@@ -6,7 +6,8 @@ it meets, better replies are drawn from itself (best of n) or from a stronger ex
 weighted by exp(reward / τ).
 Calls: at most turns * (1 + n); a right attempt ends the conversation.
 Deviates: rewards are marks in [0, 1]. τ = 0.4 and the four ways to keep are those of the released code.
-Failure: a state whose candidates fail has none; when an attempt fails the run fails; what is on its tape can be built from all the same.
+Failure: a state whose candidates fail has none; when an attempt fails the run fails, and what is on its tape
+can be built from all the same.
 """
 
 from collections.abc import Sequence

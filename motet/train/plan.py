@@ -1,0 +1,121 @@
+"""How a training run goes: its numbers, and when it stops."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from motet.credit import preset
+from motet.errors import BadInput, UnknownName
+from motet.train.engine import Adam
+from motet.train.objective import Loss, kind_of
+from motet.train.selfplay import Pool
+
+
+class Stop(Struct, frozen=True):
+    """When to stop early.
+
+    Args:
+        metric: a name in the lines of the curve; lines without it do not count.
+        patience: stop after so many lines in a row without a better value.
+        target: stop when it is reached; None has no target.
+        lowest: whether less is better.
+    """
+
+    metric: str = "score"
+    patience: int = 10
+    target: float | None = None
+    lowest: bool = False
+
+    def better(self, value: float, than: float) -> bool:
+        """Whether a value is an improvement."""
+        return value < than if self.lowest else value > than
+
+    def reached(self, value: float) -> bool:
+        """Whether a value is on target."""
+        return self.target is not None and not self.better(self.target, value)
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """How to train.
+
+    Args:
+        iterations: how many times to collect and update.
+        groups, group_size: starts in one iteration, and rollouts of each.
+        credit, options: a preset of `motet.credit`, and its options.
+        loss: PPO's, with the preset's reduction, when left out.
+        final: what is left of learning rate and entropy bonus in the last iteration; linear in between.
+        epochs: steps taken on the rows of one iteration.
+        evaluate_every, checkpoint_every: in iterations; the last one always counts.
+        tests: rollouts of one evaluation on held-out work.
+        at_once: rollouts at a time.
+        swap_every: after so many iterations the policies change roles (CORY); 0 is never.
+        stop: when to stop early.
+        pool: play a share of the groups against past selves.
+        keep_tapes: write every rollout to the run's folder.
+    """
+
+    iterations: int = 100
+    groups: int = 8
+    group_size: int = 8
+    credit: str = "grpo"
+    options: dict[str, Any] = {}
+    loss: Loss | None = None
+    adam: Adam = Adam()
+    final: float = 1.0
+    epochs: int = 1
+    evaluate_every: int = 10
+    checkpoint_every: int = 10
+    tests: int = 64
+    at_once: int = 16
+    seed: int = 0
+    swap_every: int = 0
+    stop: Stop | None = None
+    pool: Pool | None = None
+    keep_tapes: bool = True
+
+    def told(self, source: str, policies: Mapping[str, str]) -> dict[str, Any]:
+        """What is trained how, in plain numbers and words, as it is kept with a checkpoint."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return {"source": source, "policies": dict(policies), **plain}
+
+    def share(self, iteration: int) -> float:
+        """What is left of learning rate and entropy bonus in an iteration, counted from 0."""
+        return 1 - (1 - self.final) * iteration / max(1, self.iterations - 1)
+
+    def loss_at(self, iteration: int) -> Loss:
+        """The loss of an iteration."""
+        loss = self.loss or Loss()
+        return msgspec.structs.replace(loss, entropy=loss.entropy * self.share(iteration))
+
+    def adam_at(self, iteration: int) -> Adam:
+        """The optimiser of an iteration."""
+        return msgspec.structs.replace(self.adam, lr=self.adam.lr * self.share(iteration))
+
+
+def read_plan(settings: dict[str, Any]) -> Plan:
+    """A plan whose names and numbers make sense, with its loss.
+
+    Raises:
+        UnknownName: no such setting, preset, option or loss. BadInput: a number is out of range.
+    """
+    for name in settings:
+        if name not in Plan.__struct_fields__:
+            raise UnknownName("setting of a training run", name, Plan.__struct_fields__)
+    plan = Plan(**settings)
+    for name in ("iterations", "groups", "group_size", "epochs", "evaluate_every", "checkpoint_every"):
+        if getattr(plan, name) < 1:
+            raise BadInput(f"{name} is {getattr(plan, name)!r}; expected 1 or more")
+    chosen = preset(plan.credit)
+    chosen.read(plan.options, plan.credit)
+    if plan.loss is not None:
+        kind_of(plan.loss)
+        return plan
+    if chosen.reduction == "constant":
+        raise BadInput(
+            f"the credit preset {plan.credit!r} divides losses by a constant length; say which: "
+            f"loss=Loss(reduction='constant', length=…)"
+        )
+    reduction = "rollout" if chosen.reduction == "episode" else chosen.reduction
+    return msgspec.structs.replace(plan, loss=Loss(reduction=reduction))

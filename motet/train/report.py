@@ -1,0 +1,83 @@
+"""A training run on one page: its curves, samples from before and after, and the drift ledger."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from motet.train.source import Rollout
+
+BARS = "▁▂▃▄▅▆▇█"
+WIDTH = 48
+SHOWN = ("score", "exploitability", "elo", "reward/", "test/")
+"""Beginnings of the names that come first."""
+
+
+def report(
+    curve: Sequence[Mapping[str, float]], samples: tuple[list[str], list[str]], ledger: str, stopped: str = ""
+) -> str:
+    """The page as Markdown.
+
+    Args:
+        curve: lines of numbers by name.
+        samples: what was said before and after.
+    """
+    lines = [
+        "# Training",
+        "",
+        f"{int(curve[-1]['iteration']) if curve else 0} iterations. {stopped}".rstrip(),
+        "",
+    ]
+    lines += ["| | first | last | low | high | |", "|---|--:|--:|--:|--:|---|"]
+    names = sorted({name for line in curve for name in line} - {"iteration"}, key=_order)
+    for name in names:
+        values = [line[name] for line in curve if name in line]
+        low, high = min(values), max(values)
+        numbers = " | ".join(f"{x:.4g}" for x in (values[0], values[-1], low, high))
+        lines.append(f"| {name} | {numbers} | `{sparkline(values)}` |")
+    for title, said in zip(("Before", "After"), samples, strict=True):
+        lines += ["", f"## {title}", *(part for one in said for part in ("", _fenced(one)))]
+    return "\n".join([*lines, "", "## Ledger", "", ledger, ""])
+
+
+def _order(name: str) -> tuple[int, str]:
+    first = next((i for i, start in enumerate(SHOWN) if name.startswith(start)), len(SHOWN))
+    return first, name
+
+
+def _fenced(text: str) -> str:
+    """As code, whatever is in it."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"
+
+
+def sparkline(values: Sequence[float], width: int = WIDTH) -> str:
+    """A curve as one line of bars; long ones are averaged down to `width`.
+
+    >>> sparkline([0, 1, 2, 3])
+    '▁▃▆█'
+    """
+    if len(values) > width:
+        cuts = [round(i * len(values) / width) for i in range(width + 1)]
+        values = [sum(values[a:b]) / (b - a) for a, b in pairwise(cuts)]
+    low, high = min(values), max(values)
+    scale = (len(BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(BARS[round((value - low) * scale)] for value in values)
+
+
+def spoken(rollout: Rollout) -> str:
+    """A rollout as a dialogue: its task, who said what, and what it earned."""
+    tape = rollout.run.tape
+    lines = [_short(tape.started.task.prompt)]
+    for call in tape.calls:
+        node = tape.nodes.get(call.node)
+        said = (
+            "".join(part.text for part in node.parts if hasattr(part, "text")) if node else str(call.failure)
+        )
+        lines.append(f"{call.voice}: {_short(said)}")
+    rewards = ", ".join(f"{v} {'unscored' if r is None else f'{r:g}'}" for v, r in rollout.rewards.items())
+    return "\n".join([*lines, f"reward: {rewards}"])
+
+
+def _short(text: str, most: int = 400) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
