@@ -159,8 +159,7 @@ def test_rerest_adds_what_the_reflector_mended_as_the_agents_own():
 def test_rerest_with_a_reflector_keeps_more():
     def kept(r: int) -> int:
         tapes = [
-            play(rerest_rollout(k=3, r=r).cast("sim:skill=0.4,follow=0"), seed=s).tape
-            for s in range(20)
+            play(rerest_rollout(k=3, r=r).cast("sim:skill=0.4,follow=0"), seed=s).tape for s in range(20)
         ]
         return len(rerest(tapes).of("agent").sft)
 

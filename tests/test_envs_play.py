@@ -1,6 +1,7 @@
 """Playing: seats as voices, moves as calls, steps on the tape; `motet envs` and `motet play`."""
 
 import asyncio
+import io
 import json
 from random import Random
 from typing import Any
@@ -125,3 +126,18 @@ def test_a_person_plays_without_seeing_what_is_secret() -> None:
         play_command, "kuhn", "--voice", "second=person", "--voice", "first=random", said="call\ncall\n"
     )
     assert "your turn" in done.stderr and "first: " not in done.stderr and done.exit_code == 0
+
+
+def test_a_transcript_shows_what_the_environment_made_of_it() -> None:
+    from rich.console import Console
+
+    from motet.viewer.transcript import transcript
+
+    console = Console(width=100, file=io.StringIO(), force_terminal=False)
+    console.print(
+        transcript(run("kuhn", {"first": Scripted(["bet", "bet"]), "second": Scripted(["dance"] * 3)}).tape)
+    )
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "▸ first: bet" in shown
+    assert "▸ second: None (" in shown
+    assert "the end" in shown

@@ -13,7 +13,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from motet.tape import Called, Node, Tape, ToolUsed, total_cost
+from motet.tape import Called, Node, Stepped, Tape, ToolUsed, total_cost
 from motet.types import Media, Message, Usage
 from motet.viewer.words import clean, colour, money, pairs, seconds, spent, told
 
@@ -100,6 +100,9 @@ class _Page:
             if said.plain.strip():
                 yield Barred(self._folded(said, SAID_LINES), style, "┃")
         yield from self._tools(call)
+        for step in self.tape.steps:
+            if step.calls and max(step.calls.values(), key=int) == call.id:
+                yield Barred(_stepped(step), "red" if step.invalid else "cyan", "▸")
 
     def _call_head(self, call: Called, style: str) -> RenderableType:
         line = Table.grid(expand=True, padding=(0, 1))
@@ -294,3 +297,17 @@ def _sums(calls: Sequence[Called], wall_s: float | None = None) -> list[str]:
         money(total_cost(list(calls))),
         seconds(time),
     ]
+
+
+def _stepped(step: Stepped) -> Text:
+    """What an environment made of the seats' actions."""
+    line = Text()
+    for seat, action in step.actions.items():
+        line.append(clean(f"{seat}: {action}"), "bold")
+        if seat in step.invalid:
+            line.append(clean(f" ({step.invalid[seat]})"), "red")
+        line.append("  ")
+    rewards = ", ".join(f"{clean(seat)} {reward:+g}" for seat, reward in step.rewards.items() if reward)
+    line.append(f"reward {rewards}" if rewards else "", "dim")
+    line.append(" · the end" if step.done else "", "dim")
+    return line

@@ -1,10 +1,11 @@
 """AgentTuning: good agent trajectories, mixed with general data.
 
 Paper: Zeng et al. 2023, arXiv:2310.12823 (catalogue 312).
-Idea: keep the trajectories with a high reward and tune on them with a loss on the agent's turns alone, in a mix:
-a share η of examples is of agents, the rest general instructions, so that general ability stays.
+Idea: keep the trajectories with a high reward and tune on them with a loss on the agent's turns alone, in a
+mix: a share η of examples is of agents, the rest general instructions, so that general ability stays.
 Calls: none.
-Deviates: the mix has exactly the share η instead of being drawn with it. A source that is too small goes round.
+Deviates: the mix has exactly the share η instead of being drawn with it; a source that is too small goes
+round.
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,12 @@
 """Multi-agent distillation: a whole team's run as one transcript of one model.
 
 Paper: Li et al. 2025, *Chain-of-Agents*, arXiv:2508.13167 (catalogue 64); its distillation step.
-Idea: the run of a team becomes one trajectory in which a single model speaks for every agent in turn, in tagged
-segments, with what tools answered in between; runs that failed are filtered out, and there is no loss on what
-tools said.
+Idea: the run of a team becomes one trajectory in which a single model speaks for every agent in turn, in
+tagged segments, with what tools answered in between; runs that failed are filtered out, and there is no loss
+on what tools said.
 Calls: none.
-Deviates: one tag for all agents with the voice and the links as attributes (the paper has a tag for each kind of
-agent); what was said at once comes in the order of asking; prompts of single voices are left out.
+Deviates: one tag for all agents with the voice and the links as attributes (the paper has a tag for each kind
+of agent); what was said at once comes in the order of asking; prompts of single voices are left out.
 """
 
 import re

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from motet.agent import Agent, Chat, Voice
 from motet.answers import canonical, extract
 from motet.call import call as draw
-from motet.errors import BadInput, ModelError
+from motet.errors import BadInput, ModelError, SchemaMismatch
+from motet.structured import parse
 from motet.tape import Called, Tape
 from motet.train.builders.data import Built, Example, Label, Pair, Rejected
 from motet.types import Content, Message, Reply, Task
@@ -182,3 +183,11 @@ def recorded(tape: Tape, call: Called) -> Reply:
     """A call's reply, to be passed on to a voice of another run."""
     (message,) = replies(tape, call)
     return Reply(message=message, call=call.id, run=tape.run, node=call.node, voice=call.voice)
+
+
+def data_of(tape: Tape, call: Called, shape: type[T]) -> T | None:
+    """A call's words as data; None when they do not fit."""
+    try:
+        return cast("T", parse(replies(tape, call)[0].text, shape)) if call.node else None
+    except SchemaMismatch:
+        return None

@@ -1,9 +1,9 @@
 """Planner, caller, summariser: one tool user's trajectories, split for three models.
 
 Paper: Shen et al. 2024, *Small LLMs Are Weak Tool Learners* (α-UMi), arXiv:2401.07324 (catalogue 400).
-Idea: the planner says why and who is next, the caller writes the call, the summariser the final answer. First
-one backbone is tuned on whole trajectories (stage `global`), then a copy for each role on that role's segments
-alone (stage `local`), under a prompt of its own.
+Idea: the planner says why and who is next, the caller writes the call, the summariser the final answer.
+First one backbone is tuned on whole trajectories (stage `global`), then a copy for each role on that role's
+segments alone (stage `local`), under a prompt of its own.
 Calls: none.
 Deviates: a native tool call is written as text for the caller; before the final answer the planner says a
 sentence of ours; "give up" is not taught, as only runs that succeeded are kept.
