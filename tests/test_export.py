@@ -17,7 +17,7 @@ from motet.agent import Agent
 from motet.errors import BadInput, ModelError, MotetError, UnknownName
 from motet.models.scripted import Line, Scripted
 from motet.tape import Scored, Store, Tape
-from motet.tape.export import EXPORTERS, export, import_jsonl
+from motet.tape.export import export, import_jsonl
 from motet.tape.export.adp import SCHEMA_VERSION
 from motet.tape.export.inspect import eval_log
 from motet.tape.export.otel import send, spans
@@ -263,13 +263,17 @@ def test_inspect_keeps_a_failed_run_as_an_error(tmp_path: Path):
 # all of them
 
 
-@pytest.mark.parametrize("form", EXPORTERS)
+KEEPERS = ("adp", "inspect", "jsonl", "otel")
+"""The formats of records; those of trainers have tests of their own (test_handoff.py)."""
+
+
+@pytest.mark.parametrize("form", (*KEEPERS, "trl-kto", "trl-sft"))
 def test_no_format_carries_the_bytes_of_media(form: str):
     text = export([perform()], form)
     assert PICTURE.digest in text and "the bytes of a picture" not in text and "dGhlIGJ5" not in text
 
 
-@pytest.mark.parametrize("form", EXPORTERS)
+@pytest.mark.parametrize("form", KEEPERS)
 def test_an_unfinished_run_can_be_exported(form: str):
     tape = perform()
     cut = Tape(tape.run, tape.events[:2], tape.nodes, tape.tokens)

@@ -202,3 +202,26 @@ except TimeoutError:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "")
     assert [line for line in done.stderr.splitlines() if not line.startswith("Executing <")] == []
+
+
+def test_slots_follow_the_load() -> None:
+    from motet.models.pool import _PLACES
+
+    model = Local(n_ctx=512)
+    short = Sampling(max_tokens=4, temperature=0)
+
+    def slots() -> int:
+        (engine,) = [p.engine for (_, _, n_ctx, _), p in _PLACES.items() if n_ctx == 512]
+        assert engine is not None
+        return engine.slots
+
+    async def crowd() -> list[str]:
+        replies = await asyncio.gather(
+            *(model.sample([Message.say("user", f"Say {i}.")], 1, short) for i in range(6))
+        )
+        return [r[0].text for r in replies]
+
+    asyncio.run(model.sample([Message.say("user", "Say 0.")], 1, short))
+    assert slots() == 4
+    assert len(asyncio.run(crowd())) == 6
+    assert slots() == 8

@@ -1,4 +1,4 @@
-"""The training loop: it learns, goes on after a kill as if nothing had been, and refuses what cannot be right."""
+"""The training loop: it learns, goes on after a kill as if there had been none, and refuses nonsense."""
 
 import json
 import os
@@ -116,20 +116,20 @@ def test_what_makes_no_sense_is_refused_before_anything_is_spent() -> None:
     engine = tabular_engine(("left", "right"), ("p",))
 
     def attempt(
-        what: Any = pull, suite: Any = Bandit(), policies: Any = {"gambler": "p"}, **plan: Any
+        what: Any = pull, suite: Any = Bandit(), voices: tuple[str, ...] = ("gambler",), **plan: Any
     ) -> None:
-        train(what, suite, engine=engine, policies=policies, **plan)
+        train(what, suite, engine=engine, **{"policies": dict.fromkeys(voices, "p"), **plan})
 
     with pytest.raises(UnknownName, match="no setting of a training run is called 'iteration'"):
         attempt(iteration=3)
     with pytest.raises(UnknownName, match="credit preset"):
         attempt(credit="gpro")
     with pytest.raises(UnknownName, match="voice of pull on bandit"):
-        attempt(policies={"gamblers": "p"})
+        attempt(voices=("gamblers",))
     with pytest.raises(UnknownName, match="no policy of this engine is called 'q'"):
         attempt(policies={"gambler": "q"})
     with pytest.raises(BadInput, match="`policies` is empty"):
-        attempt(policies={})
+        attempt(voices=())
     with pytest.raises(BadInput, match="needs a suite"):
         attempt(suite=None)
     with pytest.raises(BadInput, match="group_size is 0"):
@@ -156,7 +156,7 @@ def test_groups_that_started_differently_are_refused() -> None:
             return msgspec.structs.replace(found, group="g", start=f"start {number}")
 
     engine = tabular_engine(("left", "right"), ("p",))
-    with pytest.raises(BadInput, match="start 0.*start 1"):
+    with pytest.raises(BadInput, match=r"start 0.*start 1"):
         train(Shaky(pull, Bandit()), engine=engine, policies={"gambler": "p"}, **FAST)
 
 
@@ -179,14 +179,18 @@ def test_learning_rate_and_entropy_bonus_fade() -> None:
 
 def test_a_folder_holds_all_there_is(tmp_path: Path) -> None:
     done = bandit(out=tmp_path / "run", iterations=12)
-    assert [p.name for p in (tmp_path / "run" / "checkpoints").iterdir()].sort() is None
-    assert [p.name for p in Folder(tmp_path / "run").checkpoints()] == ["000010", "000012"]
-    lines = [json.loads(line) for line in (tmp_path / "run" / "curve.jsonl").read_text().splitlines()]
-    assert lines == done.curve
-    tapes = motet.Store(tmp_path / "run" / "tapes.sqlite", readonly=True).runs(limit=10_000)
+    assert sorted(p.name for p in (tmp_path / "run" / "checkpoints").iterdir()) == ["000010", "000012"]
+    assert read(tmp_path / "run" / "curve.jsonl") == done.curve
+    store = motet.Store(tmp_path / "run" / "tapes.sqlite", readonly=True)
+    tapes = store.runs(limit=10_000)
+    store.close()
     assert len(tapes) == 12 * 32
     assert tapes[0].score in (0.0, 1.0)
     assert (tmp_path / "run" / "report.md").read_text() == done.report()
+
+
+def read(curve: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in curve.read_text().splitlines()]
 
 
 def without_time(curve: list[dict[str, float]]) -> list[dict[str, float]]:
@@ -225,10 +229,10 @@ def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path) -> 
     assert (broken / "checkpoints" / "000003").is_dir()
     assert not (broken / "checkpoints" / "000012").exists()
     assert start(broken).wait() == 0
-    one, two = Folder(whole), Folder(broken)
-    assert without_time(one.curve()) == without_time(two.curve())
-    assert len(one.curve()) == 13
-    assert any(line["elo"] for line in one.curve()[1:])
+    one, two = (without_time(read(place / "curve.jsonl")) for place in (whole, broken))
+    assert one == two
+    assert len(one) == 13
+    assert any(line["elo"] for line in one[1:])
 
 
 def test_a_folder_is_not_overwritten_and_not_mixed_up(tmp_path: Path) -> None:
@@ -254,7 +258,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_still_works(tmp_pat
     whole = bandit(out=tmp_path, iterations=12)
     file = tmp_path / "checkpoints" / "000012" / "p.safetensors"
     file.write_bytes(file.read_bytes()[:-9])
-    with pytest.raises(MotetError, match="000012 is damaged .* remove it to go on"):
+    with pytest.raises(MotetError, match=r"000012 is damaged .* remove it to go on"):
         bandit(out=tmp_path, resume=True, iterations=12)
     for part in file.parent.iterdir():
         part.unlink()

@@ -4,14 +4,12 @@ The engine is llama.cpp's own server, on a loopback port that opens to a random 
 and not calling it, is what makes a request cancellable: when the connection closes, the slot falls free.
 """
 
-import atexit
 import importlib
 import json
 import os
 import secrets
 import shutil
 import tempfile
-import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -46,7 +44,7 @@ class Choice(Struct, frozen=True):
 
 
 class Llama:
-    """A running engine. `open_engine` makes it; nobody else should.
+    """A running engine. `motet.models.pool` makes it; nobody else should.
 
     Args:
         path: a GGUF file.
@@ -213,32 +211,3 @@ def _library() -> Any:
     finally:
         if given is None:
             del os.environ[knob]
-
-
-_ENGINES: dict[tuple[int, Path, int, int], Llama] = {}
-_OPENING = threading.Lock()
-
-
-def running(path: Path, n_ctx: int, slots: int) -> Llama | None:
-    """The engine of these weights and this size, if there is one in this process."""
-    # A forked child has the table but not the engine's threads, hence the process id.
-    return _ENGINES.get((os.getpid(), path, n_ctx, slots))
-
-
-def open_engine(path: Path, n_ctx: int, slots: int) -> Llama:
-    """The engine of these weights and this size. The first call takes about half a second.
-
-    Raises:
-        MissingExtra: xllamacpp is not installed. BadRequest: the file is no model.
-    """
-    key = (os.getpid(), path, n_ctx, slots)
-    with _OPENING:
-        if key not in _ENGINES:
-            _ENGINES[key] = Llama(path, n_ctx, slots)
-            atexit.register(_close, key)
-        return _ENGINES[key]
-
-
-def _close(key: tuple[int, Path, int, int]) -> None:
-    if key[0] == os.getpid():
-        _ENGINES.pop(key).close()

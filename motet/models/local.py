@@ -22,8 +22,9 @@ from typing import Any
 
 from motet.errors import BadRequest, EmptyReply, MissingExtra
 from motet.models.batch import Ask, Drawn, batcher
-from motet.models.llama import Choice, Llama, open_engine, running
+from motet.models.llama import Choice, Llama
 from motet.models.local_tools import call_schema, strict
+from motet.models.pool import leased
 from motet.models.turns import turns
 from motet.models.weights import WHEELS, Weights, resolve_weights, source_of
 from motet.tape.context import CALL
@@ -52,13 +53,14 @@ class Local:
         name: `local`, `local:NAME`, `local:FILE.gguf` or `local:hf:OWNER/NAME/FILE.gguf`.
         n_ctx: the most tokens of a prompt and its reply together.
         slots: how many samples are drawn side by side; each takes the memory of `n_ctx` tokens
-            (94 MB at 4096 for the default weights).
+            (94 MB at 4096 for the default weights). Left out, they follow the load: 4, or 8 when more
+            than four samples are wanted at once.
 
     Raises:
         BadInput: `name` is no such name. MissingExtra: xllamacpp is not installed.
     """
 
-    def __init__(self, name: str = "local", *, n_ctx: int = 4096, slots: int = 8) -> None:
+    def __init__(self, name: str = "local", *, n_ctx: int = 4096, slots: int | None = None) -> None:
         self._source = source_of(name)
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtra("xllamacpp", "local")
@@ -85,26 +87,20 @@ class Local:
             EmptyReply: nothing was said. MotetError: the weights could not be fetched.
         """
         wanted = _schema(sampling)
-        engine = await self._engine()
+        if "_weights" not in self.__dict__:
+            await asyncio.to_thread(getattr, self, "_weights")
         context = CALL.get()
         listener = context.on_delta if context else None
         ask = Ask(
             json.dumps(turns(messages, sampling)), json.dumps(_options(sampling, wanted)), sampling.max_tokens
         )
-        seeds = _seeds(n, sampling, engine)
-        drawn = await (await batcher(engine)).draw(ask, seeds, None if wanted else listener)
+        async with leased(self._weights.path, self._n_ctx, self._slots, n) as engine:
+            seeds = _seeds(n, sampling, engine)
+            drawn = await (await batcher(engine)).draw(ask, seeds, None if wanted else listener)
         replies = [self._reply(drawn, i, sampling, seed) for i, seed in enumerate(seeds)]
         if wanted and listener and replies[0].text:
             listener(replies[0].text)
         return replies
-
-    async def _engine(self) -> Llama:
-        if "_weights" not in self.__dict__:
-            await asyncio.to_thread(getattr, self, "_weights")
-        path, n_ctx, slots = self._weights.path, self._n_ctx, self._slots
-        if engine := running(path, n_ctx, slots):
-            return engine
-        return await asyncio.to_thread(open_engine, path, n_ctx, slots)
 
     def _reply(self, drawn: Drawn, number: int, sampling: Sampling, seed: int) -> Reply:
         choice, prompt = drawn.choices[number], drawn.prompt

@@ -200,7 +200,7 @@ class GradientEngine:
     def _optimizer(self, policy: str, parameters: dict[str, Tensor]) -> torch.optim.AdamW:
         """The policy's optimiser; a table's parameters come into being as they are met."""
         if policy not in self._optimizers:
-            self._optimizers[policy] = torch.optim.AdamW(list(parameters.values()))
+            self._optimizers[policy] = torch.optim.AdamW([{"params": list(parameters.values())}])
         optimizer = self._optimizers[policy]
         held = {id(p) for group in optimizer.param_groups for p in group["params"]}
         if new := [p for p in parameters.values() if id(p) not in held]:

@@ -27,7 +27,7 @@ from motet.train.progress import shown
 from motet.train.report import report, spoken
 from motet.train.rows import Ledger, Row, rows_of
 from motet.train.selfplay import NOW
-from motet.train.source import Marked, Rollout, Source, check_policies, derived, source_of, trained_voices
+from motet.train.source import Marked, Rollout, Source, checked_policies, derived, source_of, trained_voices
 
 Measure = Callable[[Engine], Mapping[str, float]]
 """An exact measure of the policies, e.g. their exploitability."""
@@ -87,14 +87,14 @@ def train(
     source = source_of(what, suite)
     test = source_of(what, evaluate, shuffled=False) if isinstance(evaluate, Marked) else evaluate
     settings = read_plan(plan)
-    check_policies(source, policies, engine.policies)
+    policies = checked_policies(source, policies, engine.policies)
     if settings.pool:
         selfplay.check_pool(settings.pool, set(policies.values()), engine.policies)
     with ExitStack() as held:
         folder = Folder(out or held.enter_context(TemporaryDirectory(prefix="motet-train-")))
         held.callback(folder.close)
         state = folder.open(settings.told(source.name, policies), engine, resume=resume)
-        loop = Loop(source, test, engine, dict(policies), settings, folder, keep=out is not None)
+        loop = Loop(source, test, engine, policies, settings, folder, keep=out is not None)
         return run_blocking(loop.run(state))
 
 
@@ -182,8 +182,7 @@ class Loop:
 
     def cast(self, source: Source, policies: Mapping[str, str]) -> Team[...]:
         """The team with its voices sung by the policies as they are now."""
-        known = (*source.voices, "*")
-        return source.cast({v: self.engine.model(p) for v, p in policies.items() if v in known})
+        return source.cast({v: self.engine.model(p) for v, p in policies.items() if v in source.voices})
 
     def update(self, rows: Sequence[Row], iteration: int) -> Line:
         """One step (or `epochs`) of each policy on its rows; a policy without any stays as it is."""

@@ -263,8 +263,8 @@ def trained_voices(policies: Mapping[str, str], run: Run) -> dict[str, str]:
     return found
 
 
-def check_policies(source: Source, policies: Mapping[str, str], known: Sequence[str]) -> None:
-    """Refuse a mapping from voices to policies that names what is not there.
+def checked_policies(source: Source, policies: Mapping[str, str], known: Sequence[str]) -> dict[str, str]:
+    """The policy of each voice that is trained, `*` spelled out.
 
     Raises:
         UnknownName: no such voice, or no such policy. BadInput: nothing is to be trained.
@@ -276,3 +276,5 @@ def check_policies(source: Source, policies: Mapping[str, str], known: Sequence[
             raise UnknownName(f"voice of {source.name}", voice, source.voices)
         if policy not in known:
             raise UnknownName("policy of this engine", policy, known)
+    found = {voice: policies.get(voice, policies.get("*", "")) for voice in source.voices}
+    return {voice: policy for voice, policy in found.items() if policy}

@@ -16,7 +16,7 @@ from motet.tape.export.verifiers import to_verifiers
 from motet.tape.export.verl import to_verl
 from motet.tape.tape import Tape
 
-__all__ = ["EXPORTERS", "Exporter", "export", "import_jsonl"]
+__all__ = ["EXPORTERS", "Exporter", "export", "import_jsonl", "write"]
 
 Exporter = Callable[[Sequence[Tape]], str]
 """Runs in, the text of a file out."""
@@ -54,11 +54,16 @@ def export(runs: Sequence[Tape], to: str, out: str | Path | None = None) -> str:
         raise UnknownName("format", to, EXPORTERS)
     text = EXPORTERS[to](runs)
     if out is not None:
-        _write(Path(out), text)
+        write(Path(out), text)
     return text
 
 
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all; its folder is made.
+
+    Raises:
+        MotetError: it cannot be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

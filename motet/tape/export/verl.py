@@ -1,7 +1,7 @@
 """verl's rows for reinforcement learning with a rule as the reward.
 
 Columns as in verl's "Prepare Data for Post-Training": `data_source`, `prompt`, `ability`, `reward_model`,
-`extra_info`. verl reads Parquet: `motet.train.handoff` writes that, and any tool turns these lines into it.
+`extra_info`. verl reads Parquet: `datasets.Dataset.from_json("rows.jsonl").to_parquet("rows.parquet")`.
 """
 
 from collections.abc import Sequence

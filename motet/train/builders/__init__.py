@@ -1,10 +1,9 @@
-"""Builders of tuning data, one a file. Each reads tapes and gives `Built`; what is left out is kept with the reason.
+"""Builders of tuning data, one a file. Each reads tapes and gives `Built`; what is left out keeps its reason.
 
-Where a method needs runs of its own, `COLLECTORS` has the team that plays them; `LOOPS` are those that go round.
+Where a method needs runs of its own, `COLLECTORS` has the team that plays them.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from motet.teams import Team
 from motet.train.builders.agent_tuning import agent_tuning

@@ -3,9 +3,9 @@
 Paper: Lan et al. 2024, *Training Language Models to Critique With Multi-agent Feedback*, arXiv:2410.15287
 (catalogue 23).
 Idea: several critics write a critique of a response, helped by crucial information (here the reference
-answer). A critique is a list of units. An aggregator says which units are right and useful and merges those into one
-critique, which is what the student is tuned on. Critiques that hold more of the good units and fewer others
-are preferred.
+answer). A critique is a list of units. An aggregator says which units are right and useful and merges those
+into one critique, which is what the student is tuned on. Critiques that hold more of the good units and fewer
+others are preferred.
 Calls: c + 1 a response, with c critics.
 Deviates: units have no categories or severities; one aggregator instead of several that classify each unit; a
 critique is worth the F1 of its units against all good ones. The student's prompt has no reference.
