@@ -18,7 +18,7 @@ import pytest
 import motet
 from motet.errors import BadInput, MotetError, UnknownName
 from motet.models.scripted import Scripted
-from motet.train import Adam, Loss, tabular_engine
+from motet.train import Adam, tabular_engine
 from motet.train.folder import Folder
 from motet.train.loop import Trained, train
 from motet.train.plan import Stop, read_plan
@@ -170,11 +170,11 @@ def test_training_stops_when_there_is_no_reason_to_go_on() -> None:
     assert Stop(lowest=True, target=1.0).reached(0.9)
 
 
-def test_learning_rate_and_entropy_bonus_fade() -> None:
-    plan = read_plan({"iterations": 11, "final": 0.5, "adam": Adam(lr=1.0), "loss": Loss(entropy=0.1)})
+def test_the_learning_rate_fades() -> None:
+    plan = read_plan({"iterations": 11, "final": 0.5, "adam": Adam(lr=1.0)})
     assert plan.adam_at(0).lr == 1.0
     assert plan.adam_at(10).lr == pytest.approx(0.5)
-    assert plan.loss_at(5).entropy == pytest.approx(0.075)
+    assert plan.adam_at(5).lr == pytest.approx(0.75)
 
 
 def test_a_folder_holds_all_there_is(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ one-word answers 1 of 5; it picks the right tool in 3 of 8 cases. A schema makes
 a schema that forces a bare number makes it worse. Real work takes `local:FILE.gguf`,
 `local:hf:OWNER/NAME/FILE.gguf` or an endpoint.
 
-Samples come from the model's plain distribution: temperature 1 and nothing cut off, unless asked otherwise.
-Sampled ids and their log-probabilities are always recorded. Seeds make runs repeat as far as the engine's
+Samples are drawn at temperature 0.7, unless asked otherwise, and nothing is cut off: for the model's plain
+distribution, as training on its samples wants it, say `temperature=1`. Sampled ids and their log-probabilities are always recorded. Seeds make runs repeat as far as the engine's
 arithmetic does, which differs a little between batch shapes: for an exact replay, read the tape.
 """
 
@@ -39,6 +39,9 @@ from motet.types import (
     ToolCall,
     Usage,
 )
+
+TEMPERATURE = 0.7
+"""At 1, every second reply of so small a model wanders off."""
 
 _STOPS = {"eos": StopReason.END, "limit": StopReason.LENGTH, "word": StopReason.STOP}
 
@@ -145,7 +148,7 @@ def _options(sampling: Sampling, schema: dict[str, Any] | None) -> dict[str, Any
     cuts = {"top_k": sampling.top_k, "top_p": sampling.top_p, "min_p": sampling.min_p}
     cuts = {knob: value for knob, value in cuts.items() if value is not None}
     options = {"samplers": ["temperature", *cuts], **cuts, "stop": sampling.stop}
-    options["temperature"] = 1.0 if sampling.temperature is None else sampling.temperature
+    options["temperature"] = TEMPERATURE if sampling.temperature is None else sampling.temperature
     return options if schema is None else options | {"json_schema": schema}
 
 

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from motet.train.engine import REFERENCE, Adam, Engine, check_engine
+    from motet.train.loop import Trained, train
     from motet.train.network import torch_engine
     from motet.train.objective import LOSSES, Loss
+    from motet.train.plan import Plan, Stop
     from motet.train.rows import Ledger, Row, Span, rows_of
+    from motet.train.selfplay import Pool
+    from motet.train.source import Episodes, Tasks
     from motet.train.tabular import tabular_engine
 
 _HOME = {
@@ -21,11 +25,18 @@ _HOME = {
     "LOSSES": "objective",
     "Loss": "objective",
     "Ledger": "rows",
+    "Plan": "plan",
+    "Stop": "plan",
     "Row": "rows",
     "Span": "rows",
     "rows_of": "rows",
+    "Pool": "selfplay",
+    "Episodes": "source",
+    "Tasks": "source",
     "tabular_engine": "tabular",
     "torch_engine": "network",
+    "Trained": "loop",
+    "train": "loop",
 }
 
 __all__ = [
@@ -33,14 +44,21 @@ __all__ = [
     "REFERENCE",
     "Adam",
     "Engine",
+    "Episodes",
     "Ledger",
     "Loss",
+    "Plan",
+    "Pool",
     "Row",
     "Span",
+    "Stop",
+    "Tasks",
+    "Trained",
     "check_engine",
     "rows_of",
     "tabular_engine",
     "torch_engine",
+    "train",
 ]
 
 

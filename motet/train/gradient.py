@@ -2,6 +2,7 @@
 losses, micro-batches, optimisers and checkpoints are the same for both."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from math import isfinite, nan
 from pathlib import Path
 from typing import Protocol
@@ -27,6 +28,11 @@ class Body(Protocol):
 
     @property
     def policies(self) -> tuple[str, ...]: ...
+
+    @property
+    def lock(self) -> AbstractContextManager[object]:
+        """Held while the weights are read or changed."""
+        ...
 
     def about(self, policy: str) -> About: ...
 
@@ -133,10 +139,11 @@ class GradientEngine:
                 eps=optimizer.eps,
                 weight_decay=optimizer.weight_decay,
             )
-        stepper.step()
-        stepper.zero_grad()
         step = self._body.step(policy) + 1
-        self._body.stepped(policy, step)
+        with self._body.lock:  # whoever samples meanwhile gets the weights before or after, not between
+            stepper.step()
+            self._body.stepped(policy, step)
+        stepper.zero_grad()
         return {"grad_norm": norm, "step": float(step)}
 
     def sample(

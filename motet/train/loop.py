@@ -22,6 +22,7 @@ from motet.train import selfplay
 from motet.train.assign import credited, means
 from motet.train.engine import REFERENCE, Engine
 from motet.train.folder import Folder, Line, State
+from motet.train.objective import Loss
 from motet.train.plan import Plan, read_plan
 from motet.train.progress import shown
 from motet.train.report import report, spoken
@@ -186,7 +187,7 @@ class Loop:
 
     def update(self, rows: Sequence[Row], iteration: int) -> Line:
         """One step (or `epochs`) of each policy on its rows; a policy without any stays as it is."""
-        loss, adam = self.plan.loss_at(iteration), self.plan.adam_at(iteration)
+        loss, adam = self.plan.loss or Loss(), self.plan.adam_at(iteration)
         line: Line = {"rows": float(len(rows))}
         for policy in sorted({row.policy for row in rows}):
             mine = [row for row in rows if row.policy == policy]

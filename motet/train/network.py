@@ -6,7 +6,7 @@ to those of one process, since each token's weight is known before the batch is 
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,10 @@ class Network:
     @property
     def policies(self) -> tuple[str, ...]:
         return tuple(self._policies)
+
+    @property
+    def lock(self) -> AbstractContextManager[object]:
+        return self.base.lock
 
     def policy(self, name: str) -> Policy:
         """The weights of a policy, or of the reference."""

@@ -45,7 +45,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         groups, group_size: starts in one iteration, and rollouts of each.
         credit, options: a preset of `motet.credit`, and its options.
         loss: PPO's, with the preset's reduction, when left out.
-        final: what is left of learning rate and entropy bonus in the last iteration; linear in between.
+        final: what is left of the learning rate in the last iteration; linear in between.
         epochs: steps taken on the rows of one iteration.
         evaluate_every, checkpoint_every: in iterations; the last one always counts.
         tests: rollouts of one evaluation on held-out work.
@@ -80,18 +80,10 @@ class Plan(Struct, frozen=True, kw_only=True):
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return {"source": source, "policies": dict(policies), **plain}
 
-    def share(self, iteration: int) -> float:
-        """What is left of learning rate and entropy bonus in an iteration, counted from 0."""
-        return 1 - (1 - self.final) * iteration / max(1, self.iterations - 1)
-
-    def loss_at(self, iteration: int) -> Loss:
-        """The loss of an iteration."""
-        loss = self.loss or Loss()
-        return msgspec.structs.replace(loss, entropy=loss.entropy * self.share(iteration))
-
     def adam_at(self, iteration: int) -> Adam:
-        """The optimiser of an iteration."""
-        return msgspec.structs.replace(self.adam, lr=self.adam.lr * self.share(iteration))
+        """The optimiser of an iteration, counted from 0."""
+        share = 1 - (1 - self.final) * iteration / max(1, self.iterations - 1)
+        return msgspec.structs.replace(self.adam, lr=self.adam.lr * share)
 
 
 def read_plan(settings: dict[str, Any]) -> Plan:
@@ -103,7 +95,10 @@ def read_plan(settings: dict[str, Any]) -> Plan:
     for name in settings:
         if name not in Plan.__struct_fields__:
             raise UnknownName("setting of a training run", name, Plan.__struct_fields__)
-    plan = Plan(**settings)
+    try:
+        plan = msgspec.convert(msgspec.to_builtins(Plan(**settings)), Plan)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise BadInput(f"the settings {settings!r} are not all of their types: {error}") from error
     for name in ("iterations", "groups", "group_size", "epochs", "evaluate_every", "checkpoint_every"):
         if getattr(plan, name) < 1:
             raise BadInput(f"{name} is {getattr(plan, name)!r}; expected 1 or more")

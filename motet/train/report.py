@@ -26,16 +26,24 @@ def report(
         f"{int(curve[-1]['iteration']) if curve else 0} iterations. {stopped}".rstrip(),
         "",
     ]
-    lines += ["| | first | last | low | high | |", "|---|--:|--:|--:|--:|---|"]
-    names = sorted({name for line in curve for name in line} - {"iteration"}, key=_order)
-    for name in names:
-        values = [line[name] for line in curve if name in line]
-        low, high = min(values), max(values)
-        numbers = " | ".join(f"{x:.4g}" for x in (values[0], values[-1], low, high))
-        lines.append(f"| {name} | {numbers} | `{sparkline(values)}` |")
+    lines += ["| | first | last | |", "|---|--:|--:|---|"]
+    for name, first, last, drawn in summary(curve):
+        lines.append(f"| {name} | {first:.4g} | {last:.4g} | `{drawn}` |")
     for title, said in zip(("Before", "After"), samples, strict=True):
         lines += ["", f"## {title}", *(part for one in said for part in ("", _fenced(one)))]
     return "\n".join([*lines, "", "## Ledger", "", ledger, ""])
+
+
+def summary(curve: Sequence[Mapping[str, float]]) -> list[tuple[str, float, float, str]]:
+    """Each quantity of the curve: its name, first and last value, and a picture. What never changed and is not
+    a result is left out."""
+    names = sorted({name for line in curve for name in line} - {"iteration"}, key=_order)
+    values = {name: [line[name] for line in curve if name in line] for name in names}
+    return [
+        (name, row[0], row[-1], sparkline(row))
+        for name, row in values.items()
+        if min(row) < max(row) or _order(name)[0] < len(SHOWN)
+    ]
 
 
 def _order(name: str) -> tuple[int, str]:

@@ -214,7 +214,10 @@ def _piece(tape: Tape, call: Called, tokenizer: str, turn: int) -> _Piece | None
 
 def _tempered(call: Called) -> bool:
     knobs = call.sampling
-    return knobs.temperature not in (None, 1.0) or any((knobs.top_k, knobs.min_p, (knobs.top_p or 1.0) < 1))
+    # A knob that is not set is the backend's own, and the embedded engine's is less than 1.
+    unset = 0.7 if call.model.startswith("local") else 1.0
+    heat = unset if knobs.temperature is None else knobs.temperature
+    return heat != 1.0 or any((knobs.top_k, knobs.min_p, (knobs.top_p or 1.0) < 1))
 
 
 def _paths(tape: Tape, pieces: list[_Piece], ledger: Ledger) -> list[Row]:

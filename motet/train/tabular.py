@@ -5,6 +5,7 @@ It is an engine like any other, and small enough for tests in which the right an
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
@@ -33,6 +34,10 @@ class Table:
         self._tables: dict[str, dict[Context, Tensor]] = {name: {} for name in policies}
         self._steps = dict.fromkeys(policies, 0)
         self.drawn = 0
+
+    @property
+    def lock(self) -> AbstractContextManager[object]:
+        return nullcontext()  # a table is used from one thread
 
     def about(self, policy: str) -> About:
         base = hashlib.blake2b("\n".join(self.words).encode(), digest_size=6).hexdigest()

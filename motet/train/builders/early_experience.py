@@ -5,9 +5,9 @@ Idea: at every state of an expert's trajectory the agent draws k actions of its 
 world modelling: predict the state that an action leads to (stage `world_model`), then imitate (`imitation`).
 Self-reflection: from what was seen, say why the expert's action is better than the agent's own, and train on
 that thought followed by the expert's action (stage `reflection`).
-Calls: t * (1 + k) + d, over t steps of the expert, with d own actions that differ from the expert's (each once).
+Calls: t * (1 + k) + d, over t steps of the expert, with d different own actions that are not the expert's.
 Deviates: the prediction is asked for in words. Own actions that equal the expert's, or each other, are taken
-once and not reflected on.
+and reflected on once.
 Failure: a call that fails ends the run.
 """
 
@@ -52,7 +52,7 @@ async def early_experience_rollout(
     options: dict[str, Any] | None = None,
     k: int = 2,
 ) -> Linked:
-    """Walk with the expert; at each state try `k` actions of the agent, and let it reflect on those that differ."""
+    """Walk with the expert; at each state try `k` actions of the agent, and let it reflect."""
     if k < 1:
         raise BadInput(f"k is {k!r}; expected 1 or more")
     walk, chat = Walk(make(env, seed, **(options or {})), begin(expert)), begin(agent)
@@ -68,7 +68,7 @@ async def early_experience_rollout(
             if action in known:
                 continue
             known.add(action)
-            there, _ = walk.take(reply)
+            there, _ = walk.take(reply, record=False)
             _saw(reply, there)
             shown = {"own_next": there.shown(), "expert_next": after.shown()}
             await agent.ask(fill(WHY, seen=walk.seen(), own=reply, expert=last, **shown))

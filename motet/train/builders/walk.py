@@ -54,8 +54,8 @@ class Walk:
         finally:
             TURN.reset(token)
 
-    def take(self, reply: Reply) -> tuple["Walk", Step]:
-        """The walk after this move, in a copy of the episode; the step is on the tape."""
+    def take(self, reply: Reply, *, record: bool = True) -> tuple["Walk", Step]:
+        """The walk after this move, in a copy of the episode; with `record`, the step is on the tape."""
         env, seat, chat = self.env.clone(), self.seat, copy(self.chat)
         recorder = chat.recorder
         asked = chat.thread.then(Message.say("user", self.seen()), recorder)
@@ -67,7 +67,7 @@ class Walk:
             env.observe(seat).digest,
         )
         step = env.step({seat: action})
-        if RECORDER.get():
+        if record and RECORDER.get():
             stepped = Stepped(
                 state=before,
                 actions={seat: None if action is None else str(action)},
