@@ -26,9 +26,9 @@ ACTIONS = ("check", "bet", "call", "fold")
 def kuhn_selfplay(*, out: str | Path | None = None, resume: bool = False, **plan: Any) -> Trained:
     """Kuhn poker against oneself, with a running baseline for each (game, role).
 
-    SPIRAL's setting (Liu et al. 2025, arXiv:2506.24119; catalogue 339). The policy is a table with a fixed entropy bonus; an action that is not legal loses the game at once. The
-    curve holds what a best response could gain (`exploitability`) and the value of the game to the first
-    player (`value`; −1/18 in equilibrium), both exact.
+    SPIRAL's setting (Liu et al. 2025, arXiv:2506.24119; catalogue 339). The policy is a table with an entropy
+    bonus, and an action that is not legal loses the game at once. The curve holds what a best response could
+    gain (`exploitability`) and what the first player earns (`value`; −1/18 in equilibrium), both exact.
     """
     settings = {
         "iterations": 200,

@@ -35,8 +35,10 @@ def report(
 
 
 def summary(curve: Sequence[Mapping[str, float]]) -> list[tuple[str, float, float, str]]:
-    """Each quantity of the curve: its name, first and last value, and a picture. What never changed and is not
-    a result is left out."""
+    """Each quantity of the curve: its name, first and last value, and a picture.
+
+    What never changed and is not a result is left out.
+    """
     names = sorted({name for line in curve for name in line} - {"iteration"}, key=_order)
     values = {name: [line[name] for line in curve if name in line] for name in names}
     return [
