@@ -5,7 +5,7 @@ What a best response could gain against it is computed over the whole game tree,
 against three players: uniform over the legal actions, always checking and calling, and the equilibrium. The
 game is worth −1/18 to the first player.
 
-    python -m recipes.spiral_kuhn [--seeds 5] [--iterations 200]
+    python -m recipes.spiral_kuhn [--seeds 5] [--iterations 200] [--processes 2]
 """
 
 import argparse
@@ -51,8 +51,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=200)
+    parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(given.processes, get_context("spawn")) as pool:
         found = list(pool.map(partial(one, iterations=given.iterations), range(given.seeds)))
     known: dict[str, Policy] = {"uniform": uniform, "check and call": caller, "equilibrium": equilibrium()}
     print("| player | exploitability | value to the first player |\n|---|--:|--:|")

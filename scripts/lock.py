@@ -5,7 +5,8 @@ from importlib.metadata import distributions
 OURS = {"motet", "pip", "setuptools", "wheel"}
 
 if __name__ == "__main__":
-    pins = {d.metadata["Name"].lower().replace("_", "-"): d.version.partition("+")[0] for d in distributions()}
     print("# Versions that the tests passed with. Made by `make lock`.")
-    for name in sorted(pins.keys() - OURS):
-        print(f"{name}=={pins[name]}")
+    found = {d.metadata["Name"].lower().replace("_", "-"): d.version for d in distributions()}
+    for name in sorted(found.keys() - OURS):
+        # A local version (`+cpu`) names a build, which not every index has.
+        print(f"{name}=={found[name].partition('+')[0]}")

@@ -1,10 +1,19 @@
 """Every test has a project of its own, and none reaches a host that is not this machine."""
 
+import os
 import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give each worker a core of its own: engines whose threads wait for each other crawl when they share."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if worker and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
 
 
 @pytest.fixture(autouse=True)

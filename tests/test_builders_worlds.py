@@ -18,6 +18,8 @@ from motet.envs.players import PLAYERS
 from motet.errors import BadInput
 from motet.models.scripted import Line, Scripted
 from motet.tape import CALL, Scored
+from motet.train.builders.agent_r import REVISE, agent_r
+from motet.train.builders.agent_r_search import agent_r_search
 from motet.train.builders.early_experience import early_experience, early_experience_rollout
 from motet.train.builders.lessons import Edit, compare_group, edited, with_lessons
 from motet.train.builders.masking import partial_masking, reflected_play
@@ -117,6 +119,70 @@ def test_seats_that_act_at_once_are_refused():
     team = reflected_play(env="matching_pennies")
     with pytest.raises(BadInput, match="one at a time"):
         play(team.cast("sim:skill=1"))
+
+
+# Agent-R
+
+
+class Guesser:
+    """Guesses at random, and knows a bad guess of its own when `honest`."""
+
+    name = identity = "guesser"
+
+    def __init__(self, honest: bool = True) -> None:
+        self.honest = honest
+
+    async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
+        context, said = CALL.get(), messages[-1].text
+        assert context is not None
+        if sampling.schema:
+            bad = self.honest and f"Action: {TARGET}" not in said
+            texts = [json.dumps({"step": "bad" if bad else "good"})] * n
+        else:
+            told = [m.text for m in messages]
+            rngs = [Random(f"{told}/{context.seed}/{context.index + i}") for i in range(n)]
+            texts = [f"Action: {rng.randint(4, 6)}" for rng in rngs]
+        return [Reply(message=Message.say("assistant", text)) for text in texts]
+
+
+def searched(honest: bool = True, seed: int = 0) -> motet.Run:
+    team = agent_r_search(env="guess_number", seed=SEED, options=SMALL | {"guesses": 3}, simulations=12)
+    return play(team.cast(Guesser(honest)), seed=seed)
+
+
+def test_spliced_trajectories_cut_at_the_first_bad_step_and_end_in_success():
+    run = searched()
+    built = agent_r([run.tape])
+    revisions = [e for e in built.sft if e.stage == "revision"]
+    assert revisions and built.counts["pairs"] == len(revisions) and not built.rejected
+    for example in revisions:
+        texts = [m.text for m in example.messages]
+        cut = texts.index(REVISE)
+        assert example.trained[cut] and not any(example.trained[:cut])
+        assert texts[cut - 2] != f"Action: {TARGET}" and example.messages[cut - 2].role == "assistant"
+        roles = [m.role for m in example.messages]
+        assert roles == ["user", "assistant"] * (len(roles) // 2)
+        env = make("guess_number", SEED, high=9, guesses=3)
+        good = [m.text for m, on in zip(example.messages, example.trained, strict=True) if on][1:]
+        shared = [t for t in texts[: cut - 2] if t.startswith("Action")]
+        for action in shared + good:
+            env.step({"player": env.read_action("player", action)})
+        assert env.returns() == {"player": 1.0}, "the good path goes on from the shared parent"
+    assert all(e.trained[-1] for e in built.sft) and {e.stage for e in built.sft} == {"good", "revision"}
+
+
+def test_calls_of_the_search():
+    run = searched(seed=3)
+    verdicts = [s for s in run.tape.scores if s.scorer == "actor"]
+    moves = [c for c in run.calls if c.sampling.schema is None]
+    assert len(run.calls) == len(moves) + len(verdicts) and len(moves) <= 12 * 3
+    assert not run.tape.steps, "branches are not steps of one episode"
+
+
+def test_an_actor_that_sees_no_error_teaches_no_revision():
+    built = agent_r([searched(honest=False).tape])
+    assert {e.stage for e in built.sft} == {"good"}
+    assert {r.reason for r in built.rejected} == {"the actor found no bad step in it"}
 
 
 # Training-free GRPO

@@ -25,7 +25,7 @@ from motet.train.selfplay import (
     swapped,
 )
 
-WORDS = ("check", "bet", "call", "fold")
+WORDS = ("check/fold", "bet/call")
 SEATS = ("first", "second")
 
 
@@ -118,7 +118,7 @@ def test_selfplay_with_a_pool_lowers_exploitability(tmp_path: Path) -> None:
     )
     measured = [line["exploitability"] for line in done.curve if "exploitability" in line]
     assert measured[0] == pytest.approx(0.4583, abs=1e-3)
-    assert measured[-1] < 0.3
+    assert measured[-1] < 0.25
     assert sorted(p.stem for p in (tmp_path / "pool").iterdir()) == ["000010", "000020", "000030", "000040"]
     assert done.curve[-1]["elo"] != 0
     assert NOW == "now"

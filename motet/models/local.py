@@ -8,8 +8,9 @@ a schema that forces a bare number makes it worse. Real work takes `local:FILE.g
 `local:hf:OWNER/NAME/FILE.gguf` or an endpoint.
 
 Samples are drawn at temperature 0.7, unless asked otherwise, and nothing is cut off: for the model's plain
-distribution, as training on its samples wants it, say `temperature=1`. Sampled ids and their log-probabilities are always recorded. Seeds make runs repeat as far as the engine's
-arithmetic does, which differs a little between batch shapes: for an exact replay, read the tape.
+distribution, as training on its samples wants it, say `temperature=1`. Sampled ids and their
+log-probabilities are always recorded. Seeds make runs repeat as far as the engine's arithmetic does, which
+differs a little between batch shapes: for an exact replay, read the tape.
 """
 
 import asyncio

@@ -36,4 +36,3 @@ async def use_tool(
             FailureKind.TOOL, words
         )
     return ToolResult(wanted.id, wanted.name, text), None
-

@@ -10,25 +10,24 @@ from msgspec import Struct
 
 from motet.envs.exact import expected_returns, exploitability
 from motet.envs.kuhn import SEATS, Kuhn
-from motet.envs.referee import Illegal
 from motet.teams import team
 from motet.train.engine import Adam, Engine
 from motet.train.loop import Trained, train
 from motet.train.objective import Loss
 from motet.train.selfplay import exact_strategy
-from motet.train.source import Episodes
 from motet.train.tabular import tabular_engine
 from motet.types import Reply, Task
 
-ACTIONS = ("check", "bet", "call", "fold")
+ACTIONS = ("check/fold", "bet/call")
+"""The two words of the policy; the environment reads in each the one action that is legal now."""
 
 
 def kuhn_selfplay(*, out: str | Path | None = None, resume: bool = False, **plan: Any) -> Trained:
     """Kuhn poker against oneself, with a running baseline for each (game, role).
 
-    SPIRAL's setting (Liu et al. 2025, arXiv:2506.24119; catalogue 339). The policy is a table with an entropy
-    bonus, and an action that is not legal loses the game at once. The curve holds what a best response could
-    gain (`exploitability`) and what the first player earns (`value`; −1/18 in equilibrium), both exact.
+    SPIRAL's setting (Liu et al. 2025, arXiv:2506.24119; catalogue 339) with a table for a policy. The curve
+    holds what a best response could gain (`exploitability`) and what the first player earns (`value`; −1/18
+    in equilibrium), both exact.
     """
     settings = {
         "iterations": 200,
@@ -43,7 +42,7 @@ def kuhn_selfplay(*, out: str | Path | None = None, resume: bool = False, **plan
         "keep_tapes": False,
     }
     return train(
-        Episodes("kuhn", {"illegal": Illegal(forfeit=1)}),
+        "kuhn",
         engine=tabular_engine(ACTIONS, ("player", "past")),
         policies={"*": "player"},
         evaluate=kuhn_exactly,

@@ -6,12 +6,13 @@ option. Swap of roles: CORY (Ma et al. 2024, arXiv:2410.06101; catalogue 393).
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from math import nan
+from math import exp, nan
 from random import Random
 
 from msgspec import Struct
 
 from motet.agent import compose
+from motet.envs.actions import pick
 from motet.envs.exact import Policy
 from motet.envs.play import question
 from motet.envs.protocol import Observation
@@ -20,7 +21,7 @@ from motet.errors import BadInput
 from motet.performance import run_blocking
 from motet.train.engine import Engine
 from motet.train.rows import Row
-from motet.types import Sampling
+from motet.types import Message, Sampling
 
 NOW = "now"
 """The policy in training, among the ratings."""
@@ -109,20 +110,34 @@ def swapped(policies: Mapping[str, str], iteration: int, every: int) -> dict[str
     return dict(zip(policies, names[by:] + names[:by], strict=True))
 
 
-def exact_strategy(engine: Engine, policies: Mapping[str, str], env: str, words: Sequence[str]) -> Policy:
-    """The policy's probabilities of the legal actions, for `motet.envs.exact`: exact, not counted.
+def chances(engine: Engine, policy: str, asked: Message, words: Sequence[str]) -> list[float]:
+    """The probability with which a policy answers with each of these words: exact, not counted.
 
-    What it gives to actions that are not legal is dealt out to the legal ones in proportion.
+    Args:
+        words: the engine's; the place of a word is its id (as in `tabular_engine`).
+
+    Raises:
+        BadInput: the policy's model gives no ids.
+    """
+    (reply,) = run_blocking(engine.model(policy).sample([asked], 1, Sampling(seed=0)))
+    if reply.tokens is None:
+        raise BadInput(f"the model of policy {policy!r} gives no token ids")
+    prompt = reply.tokens.prompt_ids
+    mask = (False,) * len(prompt) + (True,)
+    rows = [Row(ids=(*prompt, number), mask=mask) for number in range(len(words))]
+    return [exp(line[-1]) for line in engine.logprobs(policy, rows)]
+
+
+def exact_strategy(engine: Engine, policies: Mapping[str, str], env: str, words: Sequence[str]) -> Policy:
+    """The policies' play, for `motet.envs.exact`: exact, not counted.
+
+    A word stands for the action that the environment reads in it. What a policy gives to words that are no
+    legal action is dealt out to the legal ones in proportion.
 
     Args:
         policies: of each seat.
-        words: the engine's words; the place of a word is its id (as in `tabular_engine`).
-
-    Raises:
-        BadInput: the policies' model gives no ids.
+        words: the engine's.
     """
-    from math import exp
-
     episode = make(env, 0)
     briefs = {seat: episode.brief(seat) for seat in episode.seats}
     episode.close()
@@ -130,20 +145,13 @@ def exact_strategy(engine: Engine, policies: Mapping[str, str], env: str, words:
 
     def strategy(seat: str, seen: str, legal: tuple[str, ...]) -> Mapping[str, float]:
         if (seat, seen) not in known:
-            policy = policies[seat]
             asked, _ = compose(question(briefs[seat], Observation(seen, legal)))
-            (reply,) = run_blocking(engine.model(policy).sample([asked], 1, Sampling(seed=0)))
-            if reply.tokens is None:
-                raise BadInput(f"the model of policy {policy!r} gives no token ids")
-            prompt = reply.tokens.prompt_ids
-            mask = (False,) * len(prompt) + (True,)
-            rows = [Row(ids=(*prompt, words.index(action)), mask=mask) for action in legal]
-            chances = [exp(line[-1]) for line in engine.logprobs(policy, rows)]
-            total = sum(chances)
-            known[seat, seen] = {
-                action: chance / total if total else 1 / len(legal)
-                for action, chance in zip(legal, chances, strict=True)
-            }
+            found = dict.fromkeys(legal, 0.0)
+            for word, chance in zip(words, chances(engine, policies[seat], asked, words), strict=True):
+                if (action := pick(word, legal)) is not None:
+                    found[action] += chance
+            total = sum(found.values())
+            known[seat, seen] = {a: p / total if total else 1 / len(legal) for a, p in found.items()}
         return known[seat, seen]
 
     return strategy

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from motet.teams import Team
+from motet.train.builders.agent_r import agent_r
+from motet.train.builders.agent_r_search import agent_r_search
 from motet.train.builders.agent_refine import agent_refine, synthesise
 from motet.train.builders.agent_tuning import agent_tuning
 from motet.train.builders.critique import critique, multi_critique
@@ -26,6 +28,7 @@ from motet.train.builders.training_free import training_free
 __all__ = ["BUILDERS", "COLLECTORS", "LOOPS", "Built", "Example", "Label", "Pair", "Rejected", "Span"]
 
 BUILDERS: dict[str, Callable[..., Built]] = {
+    "agent_r": agent_r,
     "agent_refine": agent_refine,
     "agent_tuning": agent_tuning,
     "critique": critique,
@@ -43,6 +46,7 @@ BUILDERS: dict[str, Callable[..., Built]] = {
 """Each takes tapes first."""
 
 COLLECTORS: dict[str, Team[...]] = {
+    "agent_r": agent_r_search,
     "agent_refine": synthesise,
     "critique": multi_critique,
     "early_experience": early_experience_rollout,

@@ -2,9 +2,9 @@
 
 Paper: Fu et al. 2025, arXiv:2501.01702 (catalogue 110).
 Idea: for a persona, a strong model writes a world with its actions, and a play in it: now and then the player
-takes an action that is wrong or not there, the world says so, the player mends it. A checker verifies the play
-and sends it back with what is wrong with it. The student is tuned on the player's turns, without a loss on the
-wrong ones.
+takes an action that is wrong or not there, the world says so, the player mends it. A checker verifies the
+play and sends it back with what is wrong with it. The student is tuned on the player's turns, without a loss
+on the wrong ones.
 Calls: t a persona, t ≤ tries (each of them once more when it does not fit its schema).
 Deviates: world and play are one JSON document; the checker knows the list of actions and the order of turns,
 but does not simulate the world.
@@ -26,11 +26,12 @@ from motet.types import Message, Reply, Task, fill
 
 WRITE = """Persona: {task}
 
-Invent a small text world that suits this persona. Give its `rules`, the `actions` that can be taken there (each
-one verb, such as "open"), and a `play`: turns by the `world`, which begins, and the `player` in turn. A turn of
-the player has a `thought` and an `action` that begins with one of the verbs. In at least {errors} turns the
-player makes a mistake (`wrong` is true): the action is not among the verbs, or does not do what it should. The
-world says so, and the player then mends it in a turn that is not wrong. The play ends with success."""
+Invent a small text world that suits this persona. Give its `rules`, the `actions` that can be taken there
+(each one verb, such as "open"), and a `play`: turns by the `world`, which begins, and the `player` in turn.
+A turn of the player has a `thought` and an `action` that begins with one of the verbs. In at least {errors}
+turns the player makes a mistake (`wrong` is true): the action is not among the verbs, or does not do what it
+should. The world says so, and the player then mends it in a turn that is not wrong. The play ends with
+success."""
 AGAIN = "The play does not hold: {fault}\nWrite it all again."
 
 

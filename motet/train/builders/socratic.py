@@ -1,13 +1,13 @@
-"""Socratic-Zero: a solver, a teacher that writes questions at the edge of its skill, a generator that learns how.
+"""Socratic-Zero: a solver, a teacher that writes questions at the edge of its skill, and a generator.
 
 Paper: Wang et al. 2025, arXiv:2509.24726 (catalogue 414); one round's data and the next curriculum.
 Idea: the solver answers each question k times and learns by preferences between its right and wrong answers.
 Where it failed, the teacher writes a new question after the failed attempt. The generator is tuned to write
-what the teacher wrote, weighted by a utility of the solver's success s on it, exp(−(s − μ)² / 2σ²), which peaks
-at medium difficulty. Questions that are mastered leave the curriculum, those of the learning zone stay.
+what the teacher wrote, weighted by a utility of the solver's success s on it, exp(−(s − μ)² / 2σ²), which
+peaks at medium difficulty. Questions that are mastered leave the curriculum, those of the learning zone stay.
 Calls: k a question; q + q * k more where any attempt is wrong.
-Deviates: the new question's answer is the teacher's own and judged by equality; μ = 0.5, σ = 0.2; the generator
-is trained here but writes nothing until it is cast as the teacher.
+Deviates: the new question's answer is the teacher's own and judged by equality; μ = 0.5, σ = 0.2; the
+generator writes nothing until it is cast as the teacher.
 Failure: a question that fails or has no answer is rejected; when the solver fails, the run does.
 """
 
@@ -100,8 +100,8 @@ def utility(success: float, mu: float = 0.5, sigma: float = 0.2) -> float:
 
 
 def curriculum(tapes: Sequence[Tape]) -> list[Task]:
-    """The questions for the next round: those, old and new, that the solver got right at times but not always,
-    and the old ones that are still too hard."""
+    """The questions for the next round: those, old and new, that the solver got right at times but not
+    always, and the old ones that are still too hard."""
     kept: dict[str, Task] = {}
     for tape in of_team(tapes, socratic_round.name):
         for task, written, attempts in _questions(tape, Maker()):
