@@ -6,12 +6,15 @@ Three policies (tables) learn it by REINFORCE with a running baseline for each v
 the 13 histories the most probable move is the rational one, and how probable that is: under the paper's
 rules, and under the plain game without its mechanism.
 
-    python -m recipes.public_goods [--seeds 3] [--iterations 150]
+    python -m recipes.public_goods [--seeds 3] [--iterations 150] [--processes 2]
 """
 
 import argparse
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
+from multiprocessing import get_context
 from typing import Any
 
 from msgspec.structs import replace
@@ -68,6 +71,9 @@ def rational(history: tuple[float, ...], rules: Rules) -> float:
 
 def learned(rules: Rules, seed: int, iterations: int) -> tuple[float, float]:
     """Share of the histories in which the rational contribution is the most probable, and its probability."""
+    import torch
+
+    torch.set_num_threads(1)
     engine = tabular_engine(LEVELS, VOICES)
     train(
         Goods(give, SUITE, rules=rules),
@@ -98,13 +104,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--iterations", type=int, default=150)
+    parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     print("| rules | rational path | right histories | probability of the rational move |\n|---|---|--:|--:|")
     for name, rules in {"MAC-SPGG": Rules(), "plain": PLAIN}.items():
         path: tuple[float, ...] = ()
         while len(path) < len(VOICES):
             path = (*path, rational(path, rules))
-        found = [learned(rules, seed, given.iterations) for seed in range(given.seeds)]
+        with ProcessPoolExecutor(given.processes, get_context("spawn")) as pool:
+            found = list(pool.map(partial(learned, rules, iterations=given.iterations), range(given.seeds)))
         right, certain = (mean_ci(list(column)) for column in zip(*found, strict=True))
         shown = " | ".join(f"{x.mean:.3f} [{x.low:.3f}, {x.high:.3f}]" for x in (right, certain))
         print(f"| {name} | {', '.join(f'{c:g}' for c in path)} | {shown} |", flush=True)

@@ -39,7 +39,8 @@ def mean_ci(
 ) -> Interval:
     """Mean with its interval: Wilson's for zeros and ones, the bootstrap's for anything else.
 
-    One value that is not 0 or 1 tells nothing of its spread: its interval is unbounded.
+    One value that is not 0 or 1 tells nothing of its spread: its interval is unbounded. The bootstrap's is
+    widened by sqrt(n / (n - 1)), so for a few values it may pass the ends of their range.
 
     Raises:
         BadInput: no values, or one that is not a finite number.
