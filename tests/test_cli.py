@@ -371,3 +371,12 @@ def test_help_loads_nothing_heavy():
 
 def test_the_entry_point_is_a_click_command():
     assert isinstance(main, click.Group)
+
+
+def test_a_suite_can_be_looked_into_and_proves_its_gold(tmp_path: Path):
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.csv"
+    good.write_text('{"prompt": "1+1?", "target": "2"}\n')
+    bad.write_text("prompt,target,kind\n1+1?,two,number\n")
+    found = document("suites", str(good))
+    assert found["valid"] and found["items"][0]["target"] == "2"
+    assert "item" in document("suites", str(bad), code=2)["error"]["message"]

@@ -1,6 +1,7 @@
 """The simulated solver is what it says it is: these truths are what methods are tested against."""
 
 import math
+from collections import Counter
 from itertools import product
 
 import pytest
@@ -68,6 +69,14 @@ def test_voices_are_right_together_as_rho_says(rho: float) -> None:
         answers = [extract(task, a) for a in team.run(task, store=STORE).answer.split("|")]
         both += answers == [task.target] * 2
     assert both / len(items) == near(p * p + rho * p * (1 - p), len(items))
+
+
+@pytest.mark.parametrize(("skew", "commonest"), [(0, 1 / 4), (1, 12 / 25)])
+def test_wrong_answers_are_as_common_as_the_skew_says(skew: float, commonest: float) -> None:
+    task, team = Task("?", target="1", kind="number"), solo.cast(Sim(skill=0, skew=skew))
+    answers = Counter(team.run(task, store=STORE, seed=s).answer for s in range(1000))
+    assert len(answers) == 4
+    assert answers.most_common(1)[0][1] / 1000 == near(commonest, 1000)
 
 
 def test_equal_calls_give_equal_replies_and_seeds_give_others() -> None:

@@ -30,7 +30,8 @@ class Skills(Struct, frozen=True, omit_defaults=True):
     Args:
         skill: probability that its own answer is right.
         skills: the same by `task.meta["skill"]`, written `skill.NAME=P`.
-        wrong: how many different wrong answers there are; each is equally likely.
+        wrong: how many different wrong answers there are.
+        skew: how unequally likely they are: the r-th has weight r ** -skew; at 0 all are equally likely.
         rho: correlation of being right between any two simulated solvers on one item, 0 to 1.
         judge: probability that it recognises the right candidate among several that hold it.
         follow: probability that it goes with the answers it is shown (the right one if it recognises it,
@@ -48,6 +49,7 @@ class Skills(Struct, frozen=True, omit_defaults=True):
     skill: float = 0.7
     skills: dict[str, float] = {}
     wrong: int = 4
+    skew: float = 0.0
     rho: float = 0.0
     judge: float = 0.0
     follow: float = 0.5
@@ -185,7 +187,9 @@ class _Mind:
         return Counter(candidates).most_common(1)[0][0]
 
     def _wrong(self, rng: Random) -> str:
-        return wrong_answer(self.task, rng.randrange(max(1, self.skills.wrong)))
+        ranks = range(max(1, self.skills.wrong))
+        weights = [(rank + 1) ** -self.skills.skew for rank in ranks]
+        return wrong_answer(self.task, rng.choices(ranks, weights)[0])
 
     def reply_with(self, answer: str) -> str:
         """A reply that holds the answer as its kind wants it."""
