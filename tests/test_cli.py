@@ -379,4 +379,4 @@ def test_a_suite_can_be_looked_into_and_proves_its_gold(tmp_path: Path):
     bad.write_text("prompt,target,kind\n1+1?,two,number\n")
     found = document("suites", str(good))
     assert found["valid"] and found["items"][0]["target"] == "2"
-    assert "item" in document("suites", str(bad), code=2)["error"]["message"]
+    assert "expected a number" in document("suites", str(bad), code=2)["error"]["message"]
