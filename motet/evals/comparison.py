@@ -14,7 +14,7 @@ from motet import __version__
 from motet.evals.bench import Outcome
 from motet.evals.budgeting import Currency, mean_spend, near
 from motet.evals.lineup import Entry
-from motet.evals.stats import Interval, mean_ci, paired_bootstrap
+from motet.evals.stats import Interval, mean_ci, never_seen, paired_bootstrap
 from motet.evals.verdict import Verdict, judge
 from motet.performance import cast_names
 from motet.tape import Store
@@ -192,7 +192,11 @@ class _Summary:
     def gain(self, label: str, baseline: str | None) -> Interval | None:
         if baseline is None or baseline == label:
             return None
-        return bounded(paired_bootstrap(self.marks(label), self.marks(baseline)), -1.0)
+        gain = paired_bootstrap(self.marks(label), self.marks(baseline))
+        if gain.low == gain.high:  # nothing to resample, which is not the same as nothing to doubt
+            slack = never_seen(len(self.items))
+            gain = msgspec.structs.replace(gain, low=gain.mean - slack, high=gain.mean + slack)
+        return bounded(gain, -1.0)
 
     def verdict(self, label: str, against: str | None) -> Verdict | None:
         gain = self.gain(label, against)

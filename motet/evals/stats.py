@@ -69,7 +69,7 @@ def paired_bootstrap(
     """Mean of `a - b` over the same items, with a percentile interval and a two-sided p-value.
 
     Items are resampled in pairs, so what makes an item hard for both cancels. Where all differences are
-    equal there is nothing to resample and the interval is a point: trust `mcnemar` there.
+    equal there is nothing to resample and the interval is a point: see `never_seen`.
 
     Raises:
         BadInput: lengths differ, are zero, or a value is not a finite number.
@@ -82,6 +82,15 @@ def paired_bootstrap(
     tail = min(int((means <= 0).sum()), int((means >= 0).sum()))
     p = min(1.0, 2 * (tail + 1) / (resamples + 1))
     return Interval(math.fsum(differences) / len(differences), *_percentiles(means, level), p)
+
+
+def never_seen(n: int, *, level: float = 0.95) -> float:
+    """How often something may happen that was not seen in `n` draws (Clopper and Pearson, 1934).
+
+    >>> round(never_seen(100), 3)
+    0.036
+    """
+    return float(1 - ((1 - level) / 2) ** (1 / n))
 
 
 def mcnemar(a: Sequence[float], b: Sequence[float]) -> float:

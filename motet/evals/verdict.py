@@ -15,6 +15,9 @@ WORTH = 0.01
 FEWEST = 10
 """From fewer items nothing is concluded: a bootstrap of so few knows nothing of the rest."""
 
+UNSEEN = 370
+"""So many items without a difference rule out one of a point (`never_seen`)."""
+
 Finding = Literal["earned", "not_earned", "unclear"]
 
 
@@ -60,7 +63,7 @@ def items_needed(gains: Sequence[float]) -> int:
     Two digits are kept: it is an estimate.
     """
     if len(gains) < 2 or not (spread := stdev(gains)):
-        return FEWEST
+        return FEWEST if any(gains) else UNSEEN
     effect = max(abs(fmean(gains)), WORTH)
     exact = ((1.96 + 0.84) * spread / effect) ** 2
     step: int = 10 ** max(0, int(math.log10(exact)) - 1) if exact >= 1 else 1
