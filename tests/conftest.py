@@ -1,6 +1,7 @@
 """Every test has a project of its own, and none reaches a host that is not this machine."""
 
 import os
+import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,12 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give each worker a core of its own: engines whose threads wait for each other crawl when they share."""
+    """Give each worker a core of its own: engines whose threads wait for each other crawl when they share.
+
+    Programs that a shell starts in the background ignore Ctrl-C, and so would those that tests start.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     if worker and hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
