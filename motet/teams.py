@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Generic, ParamSpec, overload
@@ -238,12 +238,3 @@ def _member(given: Any) -> "Agent | Team[...]":
 
 def _named(voice: Voice, name: str) -> Voice:
     return replace(voice, name=name)  # type: ignore[type-var]
-
-
-def each_member(
-    parts: dict[str, tuple["Agent | Team[...]", ...]],
-) -> Iterator[tuple[str, "Agent | Team[...]"]]:
-    """Every cast member with the name of its voice."""
-    for name, members in parts.items():
-        for member in members:
-            yield name, member

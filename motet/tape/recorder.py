@@ -35,10 +35,6 @@ class Sink(Protocol):
 
     def recall(self, key: str) -> Reply | None: ...
 
-    def check(self) -> None: ...
-
-    def flush(self) -> None: ...
-
 
 @dataclass(slots=True)
 class Recorder:
