@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTED := $(VENV)/.ready-to-test
 
-.PHONY: demo test lint bench docs lock clean help
+.PHONY: demo test lint bench golden skyrl docs lock clean help
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -14,7 +14,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[all]'
+	$(PIP) --editable '.[all,train]'
 	touch $@
 
 $(TESTED): $(READY)
@@ -32,12 +32,20 @@ lint: $(TESTED) ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(TESTED) ## overhead against other frameworks, and the embedded engine's speed
+bench: $(TESTED) ## overhead and training against other frameworks, all methods, the embedded engine
 	$(BIN)/python -m benchmarks.overhead
+	$(BIN)/python -m benchmarks.methods
 	$(BIN)/python -m benchmarks.local
+	$(BIN)/python -m benchmarks.train
 
-docs: $(READY) ## generated pages: the index of methods
-	$(BIN)/python scripts/docs.py
+golden: $(TESTED) ## credit and losses against TRL's and verl's own functions, in an environment of their own
+	$(BIN)/python -m benchmarks.golden
+
+skyrl: $(TESTED) ## the Tinker engine against a real server of that API, in an environment of its own
+	$(BIN)/python -m scripts.skyrl
+
+docs: $(READY) ## generated pages: the index of methods, and their cards
+	$(BIN)/python -m scripts.docs
 
 lock: $(TESTED) ## write constraints.txt from what is installed: names and versions, no addresses
 	$(BIN)/python scripts/lock.py > constraints.tmp && mv constraints.tmp constraints.txt

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol, TypedDict, Unpack, cast, runtime_checkable
 
 import msgspec
 
 from motet.call import Thread, call
 from motet.concurrency import all_of
-from motet.errors import SchemaMismatch, ToolLoop
+from motet.errors import BadInput, SchemaMismatch, ToolLoop
 from motet.memory import Memory
 from motet.models.names import as_model
 from motet.models.protocol import Model
@@ -128,7 +129,7 @@ class Agent:
         chat = Chat(self)
         message, sources = chat.compose(parts)
         thread = chat.thread.then(message, chat.recorder)
-        sampling = self.sampling.but(**knobs)
+        sampling = _sampling(self, knobs)
         return await call(chat.model, thread, sampling, n, self.name, chat.recorder, sources)
 
     def chat(self) -> "Chat":
@@ -161,7 +162,7 @@ class Chat:
         """Say something and hear the reply, using tools and mending the format on the way."""
         agent = self.agent
         message, sources = self.compose(parts)
-        sampling = agent.sampling.but(**knobs)
+        sampling = _sampling(agent, knobs)
         if schema is not None:
             sampling = sampling.but(schema=json_schema(schema))
         thread = self.thread.then(message, self.recorder)
@@ -234,6 +235,10 @@ def compose(parts: Sequence[Content]) -> tuple[Message, tuple[Reply, ...]]:
             continue
         if not isinstance(part, str):
             sources.extend(part.links)
+            if isinstance(part, Reply) and (media := [p for p in part.message.parts if isinstance(p, Media)]):
+                said.extend(media)
+                if not part.text:  # a reply may have no words: latent thoughts
+                    continue
             part = part.text
         if said and isinstance(last := said[-1], Text):
             said[-1] = Text(f"{last.text}\n\n{part}")
@@ -242,6 +247,18 @@ def compose(parts: Sequence[Content]) -> tuple[Message, tuple[Reply, ...]]:
     if not said:
         raise TypeError("ask() was given nothing to say; pass a string, the task or a reply")
     return Message("user", tuple(said)), tuple(sources)
+
+
+def _sampling(agent: Agent, knobs: Knobs) -> Sampling:
+    """The agent's sampling with the knobs of one question.
+
+    Raises:
+        BadInput: the temperature is below 0, or endless.
+    """
+    heat = knobs.get("temperature")
+    if heat is not None and not 0 <= heat < inf:
+        raise BadInput(f"temperature={heat!r}: expected a number, 0 or more")
+    return agent.sampling.but(**knobs)
 
 
 def _words_of(parts: Sequence[Content]) -> str:

@@ -11,6 +11,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 from motet.types import Task, TaskKind
 
@@ -35,6 +36,10 @@ _LEAD = re.compile(
 )
 _LETTER = re.compile(r"(?<!\w)(?:\(([A-Z])\)|(?i:option|choice)\s+([A-Z])\b|([A-Z])[).](?!\w))")
 _FENCE = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+_QUERY = r"(?:SELECT\b|WITH\s+(?:RECURSIVE\s+)?\w+\s*(?:\([^)]*\)\s*)?AS\s*\()"
+_BARE_QUERY = re.compile(rf"^\W*({_QUERY}.*?)(?:;[ \t]*$|\n\s*\n|\Z)", re.I | re.M | re.S)
+_SQL_GAP = re.compile(r"""('(?:[^']|'')*'|"[^"]*")|(?:\s|--[^\n]*|/\*.*?\*/)+""", re.S)
+_KEPT = 512  # votes are counted again and again: what was read of as many texts is remembered
 _DIGITS = 1000  # a longer 'number' is a model that ran away
 
 
@@ -69,6 +74,8 @@ def canonical(task: Task, answer: str) -> str:
             return _formula(answer)
         case "code":
             return _dedent(answer)
+        case "sql":
+            return _one_line(answer)
     return _tidy(answer)
 
 
@@ -92,6 +99,8 @@ def instruction(task: Task) -> str:
             return "End with the final expression as \\boxed{<expression>}."
         case "code":
             return "Reply with the whole program in one ```python block."
+        case "sql":
+            return "Reply with one query in a ```sql block."
     if _has_lines(task):
         return "End with 'Answer:' and then the answer, which has several lines."
     return "End with a line 'Answer: <answer>'."
@@ -104,6 +113,8 @@ def gold_reply(task: Task) -> str | None:
         return f"```python\n{code}\n```" if code else None
     if task.target is None:
         return None
+    if task.kind == "sql":
+        return f"```sql\n{task.target}\n```"
     return f"\\boxed{{{task.target}}}" if task.kind == "math" else f"Answer: {task.target}"
 
 
@@ -143,6 +154,11 @@ def _last_line(text: str) -> str:
 
 
 def _read_number(task: Task, text: str) -> str | None:
+    return _number_said(text)
+
+
+@lru_cache(maxsize=_KEPT)
+def _number_said(text: str) -> str | None:
     marked = _marked(text)
     for place in [text] if marked is None else [_statement(marked), _first_line(marked), marked]:
         value = _last_number(place)
@@ -156,6 +172,7 @@ def _statement(text: str) -> str:
     return re.split(r"(?<=[\d ])\. ", re.sub(r"\([^()]*\)", "", _first_line(text)))[0]
 
 
+@lru_cache(maxsize=_KEPT)
 def _last_number(text: str) -> Fraction | None:
     text = text.replace("{,}", ",").replace("\\,", "").replace("\\$", "$")
     text = _FRACTION.sub(r"\1/\2", text)
@@ -168,6 +185,7 @@ def _last_number(text: str) -> Fraction | None:
     return None
 
 
+@lru_cache(maxsize=_KEPT)
 def _show(value: Fraction) -> str:
     """Shortest exact decimal, or a fraction in lowest terms when there is none."""
     rest, places, twos = value.denominator, 0, 0
@@ -283,10 +301,25 @@ def _dedent(text: str) -> str:
     return textwrap.dedent(text.replace("\r\n", "\n")).strip("\n").rstrip()
 
 
+def _read_sql(task: Task, text: str) -> str | None:
+    """The last block that holds a query; without one, what follows the mark, or begins a line."""
+    blocks = [b for b in _FENCE.findall(text) if re.search(_QUERY, b, re.I)]
+    if blocks:
+        return str(blocks[-1])
+    bare = _BARE_QUERY.findall(_marked(text) or "") or _BARE_QUERY.findall(text)
+    return bare[-1] if bare else None
+
+
+def _one_line(query: str) -> str:
+    """A query without comments, final semicolons and needless space."""
+    return _SQL_GAP.sub(lambda gap: gap[1] or " ", query).strip("; \n")
+
+
 _READERS: dict[TaskKind, Callable[[Task, str], str | None]] = {
     "text": _read_text,
     "number": _read_number,
     "choice": _read_choice,
     "math": _read_math,
     "code": _read_code,
+    "sql": _read_sql,
 }

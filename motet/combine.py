@@ -5,7 +5,7 @@ from typing import TypeVar, Unpack
 
 from msgspec import Struct
 
-from motet.agent import Knobs, Voice
+from motet.agent import Conversation, Knobs, Voice
 from motet.answers import extract
 from motet.concurrency import all_of
 from motet.errors import ModelError, NoAnswer
@@ -17,9 +17,13 @@ Prompt = Content | tuple[Content, ...]
 
 
 async def ask_each(
-    voices: Sequence[Voice], prompts: Sequence[Prompt], *, schema: Shape | None = None, **knobs: Unpack[Knobs]
+    voices: Sequence[Conversation],
+    prompts: Sequence[Prompt],
+    *,
+    schema: Shape | None = None,
+    **knobs: Unpack[Knobs],
 ) -> list[Reply | Failure]:
-    """Ask each voice its own prompt, all at once.
+    """Ask each voice, or each conversation with one, its own prompt, all at once.
 
     Returns:
         In the order of the voices: the reply, or the failure of a voice that failed. It is on the tape
@@ -29,7 +33,7 @@ async def ask_each(
         BudgetExceeded: the run may spend no more.
     """
 
-    async def one(voice: Voice, prompt: Prompt) -> Reply | Failure:
+    async def one(voice: Conversation, prompt: Prompt) -> Reply | Failure:
         parts = prompt if isinstance(prompt, tuple) else (prompt,)
         try:
             return await voice.ask(*parts, schema=schema, **knobs)

@@ -23,18 +23,42 @@ def source_of(function: Callable[..., Any]) -> str:
 
 
 def prompts_of(function: Callable[..., Any]) -> dict[str, str]:
-    """The string constants of the function's module that its body names (and those it calls, one deep)."""
-    module = function.__globals__
-    owners = (function, *_helpers(function))
-    named = [n for owner in owners for n in _names(owner.__code__) if n.isupper()]
-    return {n: module[n] for n in named if isinstance(module.get(n), str)}
+    """The string constants that the function and its helpers name, by name."""
+    found: dict[str, str] = {}
+    owners: list[Any] = [function, *_helpers(function)]
+    for owner in owners:
+        for name in _names(owner.__code__):
+            text = owner.__globals__.get(name)
+            if name.isupper() and isinstance(text, str):
+                key = name if found.get(name, text) == text else f"{owner.__module__}.{name}"
+                found[key] = text
+    return found
 
 
-def _helpers(function: Callable[..., Any]) -> list[Callable[..., Any]]:
-    """The plain functions of the same module that the body names."""
-    module = function.__globals__
-    named = (module.get(n) for n in _names(function.__code__))
-    return [f for f in named if isinstance(f, FunctionType) and f.__module__ == function.__module__]
+@lru_cache(maxsize=512)
+def _helpers(function: Callable[..., Any]) -> tuple[FunctionType, ...]:
+    """The functions of its package that the function's body names, those of classes, and those they name."""
+    package = function.__module__.rpartition(".")[0]
+    found: dict[FunctionType, None] = {}
+    waiting: list[Any] = [function]
+    while waiting:
+        owner = waiting.pop()
+        for name in _names(owner.__code__):
+            for helper in _functions(owner.__globals__.get(name)):
+                home = helper.__module__
+                near = home == function.__module__ or (package and home.rpartition(".")[0] == package)
+                if near and helper is not function and helper not in found:
+                    found[helper] = None
+                    waiting.append(helper)
+    return tuple(sorted(found, key=lambda f: (f.__module__, f.__qualname__)))
+
+
+def _functions(named: object) -> list[FunctionType]:
+    """What runs when something is used: a function, the methods of a class, the function of a team."""
+    if isinstance(named, Team):
+        named = named.function
+    members = vars(named).values() if isinstance(named, type) else (named,)
+    return [member for member in members if isinstance(member, FunctionType)]
 
 
 @lru_cache(maxsize=512)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import log
 from typing import Protocol
 
@@ -49,48 +49,71 @@ class BufferMemory:
         self._kept = [*self._kept, _exchange(question, reply)][-self.last :]
 
 
-class RetrievalMemory:
-    """Recalls the exchanges that share the rarest words with the question (BM25 over all that was kept).
+class BM25:
+    """Okapi BM25 over texts that are added one by one.
 
     Args:
-        k: how many to recall.
-        k1, b: Okapi BM25's saturation and length normalisation.
+        texts: the first of them.
+        k1, b: saturation and length normalisation.
 
     Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009, eq. 3.15.
     """
 
-    def __init__(self, k: int = 3, *, k1: float = 1.5, b: float = 0.75) -> None:
-        self.k, self.k1, self.b = k, k1, b
-        self._kept: list[tuple[Linked, Counter[str]]] = []
+    def __init__(self, texts: Iterable[str] = (), *, k1: float = 1.5, b: float = 0.75) -> None:
+        self.k1, self.b = k1, b
+        self._texts: list[Counter[str]] = []
         self._holders: Counter[str] = Counter()
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        """Take in one more text."""
+        counts = Counter(_words(text))
+        self._texts.append(counts)
+        self._holders.update(counts.keys())
+
+    def scores(self, query: str) -> list[float]:
+        """How well each text fits a query, in the order in which they came; 0 when no word is shared."""
+        words = set(_words(query))
+        mean = sum(c.total() for c in self._texts) / max(1, len(self._texts))
+        return [self._score(words, counts, mean) for counts in self._texts]
+
+    def _score(self, words: set[str], counts: Counter[str], mean: float) -> float:
+        norm = self.k1 * (1 - self.b + self.b * counts.total() / (mean or 1))
+        score = 0.0
+        for word in words & counts.keys():
+            holders = self._holders[word]
+            rarity = log(1 + (len(self._texts) - holders + 0.5) / (holders + 0.5))
+            score += rarity * counts[word] * (self.k1 + 1) / (counts[word] + norm)
+        return score
+
+
+class RetrievalMemory:
+    """Recalls the exchanges that share the rarest words with the question (`BM25` over all that was kept).
+
+    Args:
+        k: how many to recall.
+        k1, b: saturation and length normalisation of `BM25`.
+    """
+
+    def __init__(self, k: int = 3, *, k1: float = 1.5, b: float = 0.75) -> None:
+        self.k, self._index = k, BM25(k1=k1, b=b)
+        self._kept: list[Linked] = []
 
     def fresh(self) -> "RetrievalMemory":
         """An empty memory with the same settings."""
-        return RetrievalMemory(self.k, k1=self.k1, b=self.b)
+        return RetrievalMemory(self.k, k1=self._index.k1, b=self._index.b)
 
     def recall(self, question: str) -> Sequence[Content]:
         """The best-matching exchanges, best first; none when no word is shared."""
-        words = set(_words(question))
-        scored = [(self._score(words, counts), i, text) for i, (text, counts) in enumerate(self._kept)]
-        scored.sort(key=lambda row: (-row[0], -row[1]))
-        return tuple(text for score, _, text in scored[: self.k] if score > 0)
+        ranked = sorted(enumerate(self._index.scores(question)), key=lambda item: (-item[1], -item[0]))
+        return tuple(self._kept[i] for i, score in ranked[: self.k] if score > 0)
 
     def note(self, question: str, reply: Reply) -> None:
         """Keep an exchange."""
         exchange = _exchange(question, reply)
-        counts = Counter(_words(exchange.text))
-        self._kept.append((exchange, counts))
-        self._holders.update(counts.keys())
-
-    def _score(self, words: set[str], counts: Counter[str]) -> float:
-        total = len(self._kept)
-        mean = sum(c.total() for _, c in self._kept) / total
-        norm = self.k1 * (1 - self.b + self.b * counts.total() / mean)
-        score = 0.0
-        for word in words & counts.keys():
-            rarity = log(1 + (total - self._holders[word] + 0.5) / (self._holders[word] + 0.5))
-            score += rarity * counts[word] * (self.k1 + 1) / (counts[word] + norm)
-        return score
+        self._kept.append(exchange)
+        self._index.add(exchange.text)
 
 
 def _exchange(question: str, reply: Reply) -> Linked:

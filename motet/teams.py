@@ -5,11 +5,12 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Generic, ParamSpec, overload
+from typing import Any, Generic, ParamSpec, get_type_hints, overload
 
 from motet.agent import Agent, Voice
 from motet.budget import Budget
 from motet.errors import BadInput, UnknownName
+from motet.knobs import described, fits
 from motet.models.names import as_model
 from motet.run import Run
 from motet.tape import Ended, Live, Store
@@ -101,11 +102,14 @@ class Team(Generic[P]):
         """A copy with some knobs set. `team(rounds=3)` is short for it.
 
         Raises:
-            UnknownName: the team has no such knob.
+            UnknownName: the team has no such knob. BadInput: a value is not of the knob's type.
         """
-        for name in knobs:
+        for name, value in knobs.items():
             if name not in self.knobs:
                 raise UnknownName(f"knob of {self.name}", name, self.knobs)
+            kind = _kinds_of(self.function).get(name, Any)
+            if value is not self.knobs[name] and not fits(value, kind):
+                raise BadInput(f"{name}={value!r}: expected {described(kind)}")
         return Team(self.function, self.name, self.parts, self.knobs | knobs)
 
     @overload
@@ -214,6 +218,14 @@ def team(function: Callable[P, Awaitable[Answer]]) -> Team[P]:
 def _voices_of(function: Callable[..., Awaitable[Answer]]) -> dict[str, bool]:
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return {p.name: _is_group(p) for p in parameters if p.kind is not p.KEYWORD_ONLY}
+
+
+@lru_cache(maxsize=1024)
+def _kinds_of(function: Callable[..., Awaitable[Answer]]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function)
+    except (NameError, TypeError, AttributeError):  # names that only a type checker sees
+        return {}
 
 
 def _is_group(parameter: inspect.Parameter) -> bool:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 Role = Literal["system", "user", "assistant", "tool"]
 MediaKind = Literal["image", "audio", "video", "file"]
-TaskKind = Literal["text", "number", "choice", "math", "code"]
+TaskKind = Literal["text", "number", "choice", "math", "code", "sql"]
 
 
 class Text(Struct, frozen=True, tag="text"):
@@ -277,7 +277,8 @@ class Task(Struct, frozen=True, omit_defaults=True):
             (`motet.answers.extract`).
         choices: the options of a multiple-choice item, without letters.
         tests: unit tests (Python source) of a code item.
-        meta: anything else; scorers and simulated voices read it.
+        meta: anything else; scorers and simulated voices read it. `database` of an SQL item is a script that
+            makes it, or the path of a file.
     """
 
     prompt: str

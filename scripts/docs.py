@@ -1,33 +1,69 @@
-"""Write the table of `docs/methods.md` from the registry and the docstrings of the methods."""
+"""Write the generated pages: the table of `docs/methods.md`, and a card for each method in `docs/methods/`.
 
-import re
-import sys
+    python scripts/docs.py [--all] [--jobs N] [NAME …]
+
+A card's figures are measured again when the method, its example or the worlds have changed (`--all`: always);
+what a card says besides is always written anew.
+"""
+
+import argparse
+import os
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from motet.evals.lab.card import MEASURED, card, head, section, stamp
+from motet.evals.lab.subject import subject
 from motet.methods import METHODS
 from motet.methods.info import Method
 
 PAGE = Path(__file__).parent.parent / "docs" / "methods.md"
+CARDS = PAGE.parent / "methods"
 HEAD = "| method | family | paper | system | calls | deviates from the paper |\n|---|---|---|---|---|---|\n"
-TABLE = re.compile(r"^\| method \|.*?(?=^$)", re.MULTILINE | re.DOTALL)
 
 
 def row(method: Method) -> str:
-    about = sys.modules[method.team.function.__module__].__doc__ or ""
-    found = re.search(r"^Deviates: (.*?)(?=^[A-Z]\w+: |\Z)", about, re.MULTILINE | re.DOTALL)
-    deviates = " ".join(found[1].split()) if found else "–"
     cells = (
-        f"`{method.name}`",
+        f"[`{method.name}`](methods/{method.name}.md)",
         method.family,
         method.paper,
         str(method.system or "–"),
         f"`{method.calls}`",
-        deviates,
+        section(method, "Deviates") or "–",
     )
     return f"| {' | '.join(cells)} |\n"
 
 
-if __name__ == "__main__":
-    text = TABLE.sub(lambda _: HEAD + "".join(map(row, METHODS.values())), PAGE.read_text())
-    PAGE.write_text(text)
+def write_card(name: str, anew: bool) -> str:
+    """Write one card; says what was done."""
+    path = CARDS / f"{name}.md"
+    before = path.read_text() if path.exists() else ""
+    if not anew and stamp(subject(name)) in before:
+        path.write_text(head(name) + before[before.index(MEASURED) :])
+        return f"{path.name}: figures kept"
+    path.write_text(card(name))
+    return f"{path.name}: measured"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of methods; all by default")
+    parser.add_argument("--all", action="store_true", help="measure also what has not changed")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    options = parser.parse_args()
+    before, _, rest = PAGE.read_text().partition("| method |")
+    after = rest[rest.index("\n\n") :]
+    PAGE.write_text(before + HEAD + "".join(map(row, METHODS.values())).rstrip() + after)
+    CARDS.mkdir(exist_ok=True)
+    for gone in {path.stem for path in CARDS.glob("*.md")} - {*METHODS}:
+        (CARDS / f"{gone}.md").unlink()
+    names = options.names or list(METHODS)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for done in pool.map(write_card, names, [options.all] * len(names)):
+            print(done, flush=True)
     print(f"{PAGE.name}: {len(METHODS)} methods")
+
+
+if __name__ == "__main__":
+    main()

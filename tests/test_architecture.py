@@ -26,7 +26,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "call": {"models", "tape"},
     "agent": {"call", "concurrency", "memory", "models", "structured", "tape", "tools"},
     "run": {"tape", "viewer"},
-    "teams": {"agent", "budget", "run", "identity", "performance"},
+    "knobs": set(),
+    "teams": {"agent", "budget", "knobs", "run", "identity", "performance"},
     "identity": {"agent", "teams"},
     "performance": {"agent", "teams", "identity", "budget", "call", "concurrency", "run", "structured"},
     "combine": {"agent", "answers", "concurrency", "structured"},
@@ -36,6 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "credit": {"tape"},
     "envs": {"types", "errors", "agent", "teams", "tools"},
     "losses": set(),
+    "remote": {"methods", "models", "teams"},
     "train": {"credit", "losses", "envs", "teams", "models"},
 }
 DOORS = {"cli", "__init__"}

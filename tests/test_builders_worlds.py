@@ -185,6 +185,15 @@ def test_an_actor_that_sees_no_error_teaches_no_revision():
     assert {r.reason for r in built.rejected} == {"the actor found no bad step in it"}
 
 
+def test_trajectories_without_a_better_one_are_kept_with_the_reason():
+    tape = searched().tape
+    returns = [s for s in tape.scores if s.scorer == "return"]
+    tape.events[:] = [e for e in tape.events if not (e in returns and e.value > 0.5)]
+    built = agent_r([tape])
+    assert not built.sft and len(built.rejected) == sum(s.value <= 0.5 for s in returns) > 0
+    assert {r.reason for r in built.rejected} == {"no trajectory is so much better"}
+
+
 # Training-free GRPO
 
 

@@ -1,8 +1,6 @@
 """Engines: the contract, exact answers from tables, and what must not change a gradient."""
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import log, nan
@@ -318,34 +316,3 @@ def test_rows_that_begin_alike_are_computed_as_one_tree(monkeypatch: pytest.Monk
     monkeypatch.setattr("motet.train.network.fits", lambda config: False)
     near(tree, gradient(engine, rows, Loss("reinforce", entropy=0.1)))
     assert same(scored, engine.logprobs("p", rows))
-
-
-TWO = """
-import os, pathlib, sys, torch
-torch.set_num_threads(1)
-sys.path.insert(0, sys.argv[1])
-from test_engines import ROWS, network
-from motet.train import Adam, Loss
-engine = network(micro_tokens=1)
-for _ in range(2):
-    metrics = engine.forward_backward("p", ROWS, Loss("ppo"))
-    engine.optim_step("p", Adam(lr=1e-2))
-found = [metrics["loss"], *[x for line in engine.logprobs("p", ROWS) for x in line if x == x]]
-where = f"{sys.argv[2]}-{os.environ.get('RANK', 'alone')}"
-pathlib.Path(where).write_text(" ".join(map(str, found)))
-"""
-
-
-@pytest.mark.slow
-def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
-    script, result = tmp_path / "train.py", tmp_path / "result"
-    script.write_text(TWO)
-    for launch in ([], ["-m", "torch.distributed.run", "--nproc_per_node", "2", "--standalone"]):
-        command = [sys.executable, *launch, str(script), str(Path(__file__).parent), str(result)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-    alone, first, second = (
-        [float(x) for x in Path(f"{result}-{rank}").read_text().split()] for rank in ("alone", 0, 1)
-    )
-    assert first == second
-    assert first == pytest.approx(alone, abs=1e-5)

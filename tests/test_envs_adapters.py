@@ -36,6 +36,8 @@ def test_gymnasium_in_words_and_arrays() -> None:
     lake = make("gymnasium:FrozenLake-v1", 1, is_slippery=False)
     seen = lake.observe("player")
     assert "FFFH" in seen.text and seen.legal == (0, 1, 2, 3)
+    brief = lake.brief("player")
+    assert "- 2: Move right" in brief and "Reach goal" in brief and "gym.make" not in brief
     for action in ("Action: 2", "[2]", "1", "1", "1", "I go 2"):
         step = lake.step({"player": lake.read_action("player", action)})
     assert step.done and lake.returns() == {"player": 1.0}

@@ -141,3 +141,8 @@ def test_a_transcript_shows_what_the_environment_made_of_it() -> None:
     assert "▸ first: bet" in shown
     assert "▸ second: None (" in shown
     assert "the end" in shown
+
+
+def test_a_seat_that_never_answers_is_told_and_counts_as_failed_work() -> None:
+    done = invoke(play_command, "tic_tac_toe", "--voice", "x=sim:skill=1")
+    assert "calls of x failed: bad_request: sim:skill=1" in done.stderr

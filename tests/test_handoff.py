@@ -79,6 +79,14 @@ def test_a_mark_of_a_call_goes_before_that_of_its_run():
     assert [r["voice"] for r in rows([tape], "trl-sft")] == ["writer"]
 
 
+def test_a_reply_that_lost_the_vote_does_not_get_the_mark_of_the_run():
+    tape = play(motet.methods.self_consistency(n=3).cast(Scripted(["42", "41", "42"]))).tape
+    tape.events.append(Scored("numeric", 1.0, 0.0))
+    said = [r["completion"][0]["content"] for r in rows([tape], "trl-sft")]
+    assert len(said) == 2 and all("42" in text for text in said)
+    assert len(rows([tape], "trl-kto")) == 2 and not rows([tape], "trl-dpo")
+
+
 def test_rows_for_rl_have_the_gold_answer_and_only_prompts_that_answers_came_from():
     (verl,) = rows([GOOD, run("25 it is", "Answer: 40", 0.0)], "verl")
     assert set(verl) == {"data_source", "prompt", "ability", "reward_model", "extra_info"}
@@ -121,6 +129,8 @@ def test_export_command_writes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     done = pair_up.cast(thinker=says(1), writer=says(42)).run(SUM, store=store)
     store.put_event(done.id, len(done.tape.events), Scored("numeric", 1.0, 0.0))
     store.close()
+    alone = CliRunner().invoke(command, [done.id, "--to", "trl-dpo"])
+    assert (alone.exit_code, alone.stdout) == (0, "") and "nothing of these runs" in alone.stderr
     out = tmp_path / "rows.jsonl"
     result = CliRunner().invoke(command, [done.id, "--to", "trl-sft", "--out", str(out)])
     assert result.exit_code == 0, result.output

@@ -211,7 +211,7 @@ def test_slots_follow_the_load() -> None:
     short = Sampling(max_tokens=4, temperature=0)
 
     def slots() -> int:
-        (engine,) = [p.engine for (_, _, n_ctx, _), p in _PLACES.items() if n_ctx == 512]
+        (engine,) = [p.engine for (_, _, n_ctx, *_), p in _PLACES.items() if n_ctx == 512]
         assert engine is not None
         return engine.slots
 

@@ -4,8 +4,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import discussed
 import msgspec
+import organised
 import pytest
+import refined
+import retrieved
+import routed
+import selected
 from method_runs import SUM, is_right, play
 
 import motet
@@ -24,6 +30,12 @@ NEVER_DONE: dict[str, dict[str, Any]] = {
     "dylan": {"agents": DISAGREE},
     "agent_coder": {"programmer": lambda _: "```python\nassert 1 > 2\n```"},
     "cascade": {"weak": DISAGREE},
+    **organised.NEVER_DONE,
+    **discussed.NEVER_DONE,
+    **selected.NEVER_DONE,
+    **refined.NEVER_DONE,
+    **retrieved.NEVER_DONE,
+    **routed.NEVER_DONE,
 }
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "direct": [{}],
@@ -39,11 +51,33 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "dylan": [{"n": n, "T": t, "k": k} for n, t, k in [(4, 3, 2), (5, 4, 3), (3, 1, 2), (4, 2, 2)]],
     "agent_coder": [{"r": 0}, {"r": 2}],
     "cascade": [{"k": 2}, {"k": 5}],
+    "latent_mas": [{}, {"m": 0}],
+    "latent_hierarchy": [{"n": 1}, {"n": 4}],
+    **organised.SETTINGS,
+    **discussed.SETTINGS,
+    **selected.SETTINGS,
+    **refined.SETTINGS,
+    **retrieved.SETTINGS,
+    **routed.SETTINGS,
 }
+NOT_NEGATIVE = {
+    "n", "r", "k", "w", "T", "layers", "consensus", "threshold", "c", "C", "B", "alpha", "seconds",
+    "temperature",
+}  # fmt: skip
 INDISPENSABLE = {
     "solver", "proposers", "proposer", "aggregator", "writer", "debaters", "agents", "programmer",
+    "experts", "engineer", "orchestrator", "workers", "client",
+    "generator", "judger",
+    "panel", "writers", "responder", "judges",
 }  # fmt: skip
-QUICK = {"agent_coder": {"sandbox": "monty"}}
+QUICK = {
+    "agent_coder": {"sandbox": "monty"},
+    "meta_gpt": {"sandbox": "monty"},
+    "self_organized": {"sandbox": "monty"},
+    **refined.QUICK,
+    **retrieved.QUICK,
+    **routed.QUICK,
+}
 EVERY = [pytest.param(m, id=name) for name, m in METHODS.items()]
 TASKS = [
     SUM,
@@ -127,9 +161,17 @@ def test_a_budget_is_kept(m: Any) -> None:
 
 @pytest.mark.parametrize("m", EVERY)
 def test_knobs_that_make_no_sense_are_refused_before_anything_is_spent(m: Any) -> None:
-    for knob in m.team.knobs.keys() & {"n", "r", "k", "w", "T", "layers", "consensus", "threshold"}:
+    for knob in m.team.knobs.keys() & NOT_NEGATIVE:
         with pytest.raises(BadInput, match=f"{knob}=-1"):
             play(ready(m.name, **{knob: -1}))
+
+
+@pytest.mark.parametrize("m", EVERY)
+def test_knobs_of_another_type_are_refused_before_the_run(m: Any) -> None:
+    for knob, default in m.team.knobs.items():
+        if isinstance(default, int | float | str | tuple):
+            with pytest.raises(BadInput, match=rf"{knob}=\{{\}}: expected"):
+                m.team(**{knob: {}})
 
 
 @pytest.mark.parametrize("name", ["mixture_of_agents", "smoa", "debate", "dylan"])
@@ -158,7 +200,12 @@ class Crowd(Rule):
 
 @pytest.mark.parametrize(
     ("name", "together"),
-    [("mixture_of_agents", 3), ("smoa", 4), ("debate", 3), ("dylan", 4), ("agent_coder", 2)],
+    [
+        *[("mixture_of_agents", 3), ("smoa", 4), ("debate", 3), ("dylan", 4), ("agent_coder", 2)],
+        *[("agent_verse", 2), ("self_organized", 2)],
+        *[("judged_debate", 3), ("agent4debate", 6)],
+        *[("rank_and_fuse", 12), ("symbolic_moe", 5), ("focal_fusion", 4), ("toa", 3)],
+    ],
 )
 def test_independent_calls_are_in_flight_together(name: str, together: int) -> None:
     crowd = Crowd()
@@ -176,7 +223,8 @@ def test_prompts_know_no_data_set(m: Any) -> None:
 
 def test_the_index_of_papers_lists_every_method_as_it_is() -> None:
     page = (ROOT / "docs" / "methods.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \| `(.+?)` \|", page, re.MULTILINE)
+    line = r"^\| \[`(\w+)`\]\(methods/\w+\.md\) \| (.+?) \| (.+?) \| (.+?) \| `(.+?)` \|"
+    rows = re.findall(line, page, re.MULTILINE)
     wanted = [
         (m.name, m.family, m.paper, str(m.system or "–"), m.calls) for m in METHODS.values()
     ]  # fmt: skip

@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -86,6 +87,55 @@ def test_casting_and_knobs_make_copies() -> None:
     team = pair()
     assert team(rounds=1).run("q").usage.calls == 3
     assert team.knobs == {"rounds": 2}
+
+
+@motet.team
+async def knobbed(
+    task,
+    singer,
+    *,
+    n: int = 1,
+    x: float | None = None,
+    names: Sequence[str] = (),
+    pair: tuple[int, int] = (1, 2),
+):
+    return await singer.ask(task)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "said"),
+    [
+        ({"n": 2.5}, "n=2.5: expected a whole number"),
+        ({"n": True}, "n=True: expected a whole number"),
+        ({"n": None}, "n=None: expected a whole number"),
+        ({"x": "high"}, "x='high': expected a number or None"),
+        ({"x": float("nan")}, "x=nan: expected a number or None"),
+        ({"names": "Ann"}, "names='Ann': expected a list of which each is a text"),
+        ({"names": ["Ann", 2]}, r"names=\['Ann', 2\]: expected a list of which each is a text"),
+        ({"pair": [1]}, r"pair=\[1\]: expected a list of 2: a whole number, a whole number"),
+    ],
+)
+def test_a_knob_of_another_type_is_refused_when_it_is_set(knobs: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        knobbed(**knobs)
+
+
+def test_knobs_of_their_type_and_of_types_unknown_to_us_are_taken() -> None:
+    given = {"n": 3, "x": 1, "names": ["Ann"], "pair": [3, 4]}
+    assert knobbed(**given).knobs == given
+    assert knobbed(x=None, names=()).knobs == {"n": 1, "x": None, "names": (), "pair": (1, 2)}
+    assert pair()(rounds=7).knobs == {"rounds": 7}
+
+
+def test_a_temperature_that_makes_no_sense_is_refused() -> None:
+    @motet.team
+    async def warm(task, singer, *, heat: float = 0.0):
+        return await singer.ask(task, temperature=heat)
+
+    assert warm.cast(str.upper).run("q").ok
+    for heat in (-1.0, float("inf")):
+        with pytest.raises(BadInput, match="temperature="):
+            warm(heat=heat).cast(str.upper).run("q")
 
 
 def test_identity_follows_source_prompts_knobs_and_cast() -> None:
@@ -328,3 +378,9 @@ def test_the_answer_to_a_task_is_voted_by_its_kind() -> None:
     task = Task("6*7?", kind="number")
     run = motet.methods.self_consistency(n=3).cast(Scripted(["42", "It is 42.0", "41"])).run(task)
     assert run.answer == "42"
+
+
+def test_prompts_are_found_however_deep_the_helpers_lie() -> None:
+    prompts = motet.methods.METHODS["agent4debate"].team
+    run = prompts.cast("sim:skill=1").run(Task("2 + 2?", target="4", kind="number"), store=Store.memory())
+    assert {"ANALYSE", "REVIEW", "WRITE"} <= run.tape.started.prompts.keys(), "those of a class in a sibling"

@@ -197,14 +197,16 @@ def test_silence_is_an_error_unless_it_is_to_be_learned_from(base: Base) -> None
 
 
 def test_tool_calls_are_read_where_the_model_writes_them() -> None:
-    from motet.models.torch import _part
+    from motet.models.torch import part_of
     from motet.types import Text, ToolCall
 
     sampling = Sampling(tools=(ToolSpec("add", "adds", {"type": "object"}),))
-    called = _part('{"tool": "add", "arguments": {"a": 1}}', sampling, "seed")
+    called = part_of('{"tool": "add", "arguments": {"a": 1}}', sampling, "seed")
     assert isinstance(called, ToolCall)
     assert (called.name, json.loads(called.arguments)) == ("add", {"a": 1})
-    assert _part('{"tool": "sub", "arguments": {}}', sampling, "") == Text('{"tool": "sub", "arguments": {}}')
+    assert part_of('{"tool": "sub", "arguments": {}}', sampling, "") == Text(
+        '{"tool": "sub", "arguments": {}}'
+    )
 
 
 def test_names_configurations_and_what_is_not_there(tmp_path: Path) -> None:

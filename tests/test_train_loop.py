@@ -20,7 +20,7 @@ import motet
 from motet.cli import main
 from motet.errors import BadInput, MotetError, UnknownName
 from motet.models.scripted import Scripted
-from motet.train import Adam, tabular_engine
+from motet.train import Adam, Loss, tabular_engine
 from motet.train.folder import Folder
 from motet.train.loop import Trained, train
 from motet.train.plan import Stop, read_plan
@@ -126,6 +126,8 @@ def test_what_makes_no_sense_is_refused_before_anything_is_spent() -> None:
         attempt(iteration=3)
     with pytest.raises(UnknownName, match="credit preset"):
         attempt(credit="gpro")
+    with pytest.raises(BadInput, match="scale of grpo is 'sd', its default is 'std': expected one of"):
+        attempt(options={"scale": "sd"})
     with pytest.raises(UnknownName, match="voice of pull on bandit"):
         attempt(voices=("gamblers",))
     with pytest.raises(UnknownName, match="no policy of this engine is called 'q'"):
@@ -134,8 +136,13 @@ def test_what_makes_no_sense_is_refused_before_anything_is_spent() -> None:
         attempt(voices=())
     with pytest.raises(BadInput, match="needs a suite"):
         attempt(suite=None)
-    with pytest.raises(BadInput, match="group_size is 0"):
-        attempt(group_size=0)
+    for name, value in {"group_size": 0, "at_once": 0, "tests": -1, "final": nan}.items():
+        with pytest.raises(BadInput, match=f"{name} is {value}"):
+            attempt(**{name: value})
+    with pytest.raises(BadInput, match=r"cap is -1\.0; expected a number above 0"):
+        attempt(loss=Loss(cap=-1.0))
+    with pytest.raises(BadInput, match="learning rate is nan"):
+        attempt(adam=Adam(lr=nan))
     with pytest.raises(BadInput, match="divides losses by a constant length"):
         attempt(credit="dr_grpo")
 
@@ -243,6 +250,8 @@ def test_a_folder_is_not_overwritten_and_not_mixed_up(tmp_path: Path) -> None:
         bandit(out=tmp_path, iterations=5)
     with pytest.raises(BadInput, match="its group_size is 8, not 4"):
         bandit(out=tmp_path, resume=True, group_size=4)
+    with pytest.raises(BadInput, match="its source is 'pull on bandit', not 'kuhn'"):
+        train("kuhn", engine=tabular_engine(("x",), ("q",)), policies={"*": "q"}, out=tmp_path, resume=True)
     longer = bandit(out=tmp_path, resume=True, iterations=7)
     assert [line["iteration"] for line in longer.curve] == list(range(8))
     assert without_time(longer.curve) == without_time(bandit(iterations=7).curve)
@@ -262,8 +271,10 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_still_works(tmp_pat
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(MotetError, match=r"000012 is damaged .* remove it to go on"):
         bandit(out=tmp_path, resume=True, iterations=12)
-    for part in file.parent.iterdir():
-        part.unlink()
+    file.unlink()
+    with pytest.raises(MotetError, match=r"000012 is damaged \(p.safetensors is missing\); remove it"):
+        bandit(out=tmp_path, resume=True, iterations=12)
+    (file.parent / "state.json").unlink()
     file.parent.rmdir()
     assert without_time(bandit(out=tmp_path, resume=True, iterations=12).curve) == without_time(whole.curve)
 
@@ -319,18 +330,23 @@ def test_the_command_trains_by_name_and_from_a_file(tmp_path: Path) -> None:
     again = run_cli("bandit", "--out", str(tmp_path / "run"), "--iterations", "2", "--resume")
     assert again.exit_code == 0
     assert "reward/gambler" in again.stdout
-    assert "report.md" in again.stderr
+    assert "report.html" in again.stderr
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("train = 3")
+    (tmp_path / "narrow.py").write_text("def train(x): ...")
+    (tmp_path / "numb.py").write_text("def train(**plan): return 3")
     for words, said in {
         ("bandut",): "did you mean bandit?",
         ("bandit", "--set", "gruops=1"): "did you mean groups",
         ("bandit", "--set", 'groups="x"'): "Expected `int`, got `str`",
         ("bandit", "--resume"): "--out DIR",
         (str(tmp_path / "none.py"),): "there is no file",
+        ("bandit", "--set", 'loss={"kl_from":"k1"}'): "Object contains unknown field `kl_from`",
         (str(tmp_path / "empty.py"),): "has no function `train",
+        (str(tmp_path / "narrow.py"),): "does not take {'out': None, 'resume': False}",
+        (str(tmp_path / "numb.py"),): "returned 3; expected `train",
     }.items():
         found = run_cli(*words)
         assert found.exit_code == 2

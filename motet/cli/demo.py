@@ -2,12 +2,15 @@
 
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from motet.agent import Agent, Voice
+from motet.cli.demo_tune import Tuned, trainable, tune_team
 from motet.cli.output import console, json_option, note, print_json
+from motet.errors import MissingExtra
 from motet.teams import Team, team
 from motet.types import Reply, Task
 
@@ -30,8 +33,18 @@ COMPARES = """
 CAME_TO = """
 3. What it came to. Intervals are 95 %; few items make them wide, and that is the truth of it.
 """
+TUNES = """
+4. Can the team learn from itself? The team of step 1 works on more such sums; of its runs, those whose answer
+   is right are kept, and a LoRA adapter on the same weights learns to imitate what was said in them. The team
+   is measured before and after on sums that it has not seen.
+"""
+LEARNED = """
+   {verified} of {runs} runs were right; {rows} replies of theirs were learned, in {seconds:.0f} s all told.
+   The tuned model runs by its name:
+     motet run direct "What is 3 + 4?" --model {adapter}
+"""
 NEXT = """
-4. Done in {minutes:.1f} minutes. The report, with every item and transcripts: {path}
+5. Done in {minutes:.1f} minutes. The report, with every item and transcripts: {path}
    What to type next:
      motet show {run}         what was said in the first run
      motet run debate "Is 7 * 8 more than 50?" --model local
@@ -59,11 +72,13 @@ async def review(task: Task, writer: Voice, critic: Voice) -> Reply:
     "--report", default=REPORT, show_default=True, metavar="FILE.html", help="Where the report goes."
 )
 @click.option("--seed", default=0, show_default=True, help="Draws the items, and goes into every call.")
+@click.option("--tune/--no-tune", default=True, show_default=True, help="Tune the team on its own runs.")
 @json_option
-def command(n: int, model: str, report: str, seed: int, as_json: bool) -> int:
-    """Show the main job in a few minutes: a team runs, five methods are compared, a report is written.
+def command(n: int, model: str, report: str, seed: int, tune: bool, as_json: bool) -> int:
+    """Show the main job in a few minutes: a team runs, methods are compared, the team learns from itself.
 
-    It needs no key. Everything you see is measured while you watch; run it again and it comes from the tape.
+    It needs no key. Everything you see is measured while you watch; run it again and the runs come from the
+    tape. The last part takes about four minutes on two cores; --no-tune leaves it out.
 
     \b
     Examples:
@@ -82,15 +97,37 @@ def command(n: int, model: str, report: str, seed: int, as_json: bool) -> int:
     note(COMPARES.format(n=n))
     comparison = _compare(singer, n, seed)
     path = comparison.save_html(report)
+    if not as_json:
+        note(CAME_TO)
+        console().print(comparison.table())
+        for verdict in comparison.verdicts.values():
+            click.echo(f"• {verdict}")
+    tuned = _tune(model, seed, path) if tune else {"skipped": "--no-tune"}
     if as_json:
-        print_json({"run": first.record(), "comparison": comparison.to_dict(), "report": str(path)})
+        document = {"run": first.record(), "comparison": comparison.to_dict(), "report": str(path)}
+        print_json({**document, "tuned": tuned})
         return 0
-    note(CAME_TO)
-    console().print(comparison.table())
-    for verdict in comparison.verdicts.values():
-        click.echo(f"• {verdict}")
+    if isinstance(tuned, Tuned):
+        console().print(tuned.table())
+        told = {name: getattr(tuned, name) for name in ("runs", "verified", "rows", "seconds", "adapter")}
+        note(LEARNED.format(**told))
     note(NEXT.format(minutes=(time.perf_counter() - begun) / 60, path=path, run=first.id))
     return 0
+
+
+def _tune(model: str, seed: int, report: Path) -> Tuned | dict[str, str]:
+    """The team of the first step after learning from its own runs, or why it did not."""
+    base = trainable(model)
+    if base is None:
+        reason = f"the weights of {model} are not here to be tuned; `local` and torch: models are"
+    else:
+        note(TUNES)
+        try:
+            return tune_team(review, base, SUITE, report.with_suffix(".safetensors"), seed=seed)
+        except MissingExtra as error:
+            reason = str(error)
+    note(f"   Left out: {reason}")
+    return {"skipped": reason}
 
 
 def _singer(model: str) -> Any:

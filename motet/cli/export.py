@@ -42,6 +42,8 @@ def command(runs: tuple[str, ...], form: str, out: Path | None, as_json: bool) -
     with open_store() as store:
         tapes = [store.load(run) for run in runs]
     text = export(tapes, form, out)
+    if not text:
+        note(f"nothing of these runs goes into {form}: no good mark, or no two replies to compare")
     if as_json:
         document = {"to": form, "runs": [tape.run for tape in tapes], "out": str(out) if out else None}
         print_json(document | ({} if out else {"content": text}))

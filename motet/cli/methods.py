@@ -1,66 +1,101 @@
 """`motet methods`: the published methods that can be run."""
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from motet.cli.output import console, json_option, make_table, print_json
 
 if TYPE_CHECKING:
-    from motet.methods import Method
+    from rich.table import Table
 
-Row = tuple[str, str, str]
+    from motet.methods import Method
+    from motet.viewer.diagram import Diagram
 
 
 @click.command()
 @click.argument("name", required=False)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
-    """List the methods, or tell all about one.
+    """List the methods, or tell all about one and draw who speaks to whom in it.
 
-    CALLS is what one run makes, as a formula in the knobs.
+    The drawing is read off a run on simulated voices, as are `steps` and `edges` of the JSON document. Calls
+    are what one run makes, as a formula in the knobs.
 
     \b
     Examples:
       motet methods
       motet methods self_consistency
+      motet methods debate --json
     """
     from motet.errors import UnknownName
     from motet.methods import METHODS
 
     if name is not None and name not in METHODS:
         raise UnknownName("method", name, METHODS)
-    if as_json:
-        print_json(METHODS[name].listing() if name else [method.listing() for method in METHODS.values()])
-    elif name:
-        _tell(METHODS[name])
+    if name is None and as_json:
+        print_json([method.listing() for method in METHODS.values()])
+    elif name is None:
+        console().print(_listed(list(METHODS.values())))
+    elif as_json:
+        print_json(METHODS[name].listing() | _drawn(_diagram(name)))
     else:
-        rows = ((f"  {m.name}", m.calls, m.summary) for m in METHODS.values())
-        families = (m.family for m in METHODS.values())
-        console().print(make_table(("method", "calls", "what it does"), _by_family(rows, families)))
+        _tell(METHODS[name])
 
 
-def _by_family(rows: Iterable[Row], families: Iterable[str]) -> Iterator[Row]:
-    """The rows with a line before each family."""
-    shown = ""
-    for row, family in zip(rows, families, strict=True):
-        if family != shown:
-            yield (family, "", "")
-            shown = family
-        yield row
+def _listed(methods: "list[Method]") -> "Table":
+    """The methods by family: what each does, and below it its voices, knobs, calls and paper."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table.grid(padding=(0, 2, 0, 0))
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    for family in dict.fromkeys(method.family for method in methods):
+        made.add_row(Text(f"\n{family}", "bold"))
+        for method in (m for m in methods if m.family == family):
+            facts = (_voices(method), _knobs(method, " "), f"calls: {method.calls}", method.paper)
+            words = Text("\n").join([Text(method.summary), Text(" · ".join(filter(None, facts)), "dim")])
+            made.add_row(Text(f"  {method.name}", "cyan"), words)
+    return made
+
+
+def _voices(method: "Method") -> str:
+    return ", ".join(f"{v} (a group)" if group else v for v, group in method.team.voices.items())
+
+
+def _knobs(method: "Method", between: str = ", ") -> str:
+    return between.join(f"{k}={v!r}" for k, v in method.team.knobs.items())
 
 
 def _tell(method: "Method") -> None:
     import inspect
 
+    from motet.viewer.lanes import lanes
+
     rows = [
         ("family", method.family),
         ("paper", method.paper),
         ("calls", method.calls),
-        ("voices", ", ".join(f"{v} (a group)" if group else v for v, group in method.team.voices.items())),
-        ("knobs", ", ".join(f"{k}={v!r}" for k, v in method.team.knobs.items()) or "none"),
+        ("voices", _voices(method)),
+        ("knobs", _knobs(method) or "none"),
         ("try", f'motet run {method.name} "What is 17 * 23?" --model local'),
+        ("when it helps", f"motet lab {method.name}"),
     ]
     click.echo(f"{method.name}\n\n{inspect.cleandoc(method.team.__doc__ or '')}\n")
-    console().print(make_table((), rows))
+    page, made = console(), _diagram(method.name)
+    page.print(make_table((), rows))
+    page.print(f"\nwho speaks to whom, in a run of {made.calls} calls and {made.steps} steps\n", style="dim")
+    page.print(lanes(made, page.width))
+
+
+def _diagram(name: str) -> "Diagram":
+    from motet.evals.lab.subject import subject
+    from motet.viewer.diagram import diagram
+
+    return diagram(subject(name).show().tape)
+
+
+def _drawn(made: "Diagram") -> dict[str, Any]:
+    """The drawing as data: the steps with equal ones told once, and every edge."""
+    return {"steps": made.rows, "edges": made.edges}

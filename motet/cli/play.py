@@ -1,6 +1,6 @@
 """`motet play`: people, programs and models take the seats of an environment."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -9,6 +9,7 @@ from motet.cli.output import console, json_option, make_table, note, print_json
 if TYPE_CHECKING:
     from motet.run import Run
     from motet.tape import Live, Tape
+    from motet.types import Failure
 
 
 @click.command(no_args_is_help=True)
@@ -39,7 +40,7 @@ def command(env: str, as_json: bool, **options: Any) -> int:
         print_json(report(env, runs))
     else:
         _show(runs)
-    return 0 if all(run.ok for run in runs) else 1
+    return 0 if all(run.ok for run in runs) and not any(lost.silent for lost in lost_calls(runs)) else 1
 
 
 def perform(
@@ -86,6 +87,29 @@ def report(env: str, runs: "list[Run]") -> dict[str, Any]:
     return {"env": env, "returns": returns, "mean": _means(runs), "runs": [run.record() for run in runs]}
 
 
+class Lost(NamedTuple):
+    """A seat whose calls failed: how many of how many, and the first failure."""
+
+    seat: str
+    failed: int
+    of: int
+    first: "Failure"
+
+    @property
+    def silent(self) -> bool:
+        """Whether it never answered."""
+        return self.failed == self.of
+
+
+def lost_calls(runs: "list[Run]") -> list[Lost]:
+    """The seats that lost calls to failures. An episode goes on without the move, so they are told apart."""
+    asked: dict[str, list[Failure | None]] = {}
+    for call in (call for run in runs for call in run.calls):
+        asked.setdefault(call.voice, []).append(call.failure)
+    failures = {seat: [f for f in found if f] for seat, found in asked.items()}
+    return [Lost(seat, len(f), len(asked[seat]), f[0]) for seat, f in failures.items() if f]
+
+
 def _means(runs: "list[Run]") -> dict[str, float]:
     from motet.envs.play import returns_of
 
@@ -99,6 +123,8 @@ def _show(runs: "list[Run]") -> None:
     failed = [run for run in runs if not run.ok]
     for run in failed:
         note(f"motet: {run.id} was not played to its end: {told(run.error) if run.error else 'stopped'}")
+    for lost in lost_calls(runs):
+        note(f"motet: {lost.failed} of {lost.of} calls of {lost.seat} failed: {told(lost.first)}")
     if means := _means(runs):
         refused = dict.fromkeys(means, 0)
         for run in runs:

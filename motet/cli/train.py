@@ -1,6 +1,8 @@
 """`motet train`: a training run by its name or from a file."""
 
 from collections.abc import Callable
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,8 @@ from motet.cli.output import console, json_option, make_table, note, print_json
 
 if TYPE_CHECKING:
     from motet.train.loop import Trained
+
+FORM = "expected `train(*, out, resume, **plan)` that returns what `motet.train.train` returns"
 
 
 @click.command()
@@ -77,9 +81,21 @@ def find_recipe(name: str) -> "Callable[..., Trained]":
     except (SyntaxError, ImportError) as error:
         raise BadInput(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(found):
-        raise BadInput(f"{name} has no function `train(*, out, resume, **plan)`; it holds {found!r} there")
-    recipe: Callable[..., Trained] = found
-    return recipe
+        raise BadInput(f"{name} has no function `train`, it holds {found!r} there; {FORM}")
+    return partial(_own, name, found)
+
+
+def _own(name: str, recipe: "Callable[..., Trained]", **settings: Any) -> "Trained":
+    from motet.errors import BadInput
+    from motet.train.loop import Trained
+
+    try:
+        signature(recipe).bind(**settings)
+    except TypeError as error:
+        raise BadInput(f"`train` of {name} does not take {settings!r} ({error}); {FORM}") from None
+    if not isinstance(done := recipe(**settings), Trained):
+        raise BadInput(f"`train` of {name} returned {done!r}; {FORM}")
+    return done
 
 
 def document(recipe: str, done: "Trained") -> dict[str, Any]:
@@ -97,13 +113,15 @@ def document(recipe: str, done: "Trained") -> dict[str, Any]:
 def _show(done: "Trained") -> None:
     from motet.train.report import summary
 
-    rows = [(name, f"{first:.4g}", f"{last:.4g}", line) for name, first, last, line in summary(done.curve)]
+    rows = [
+        (name, f"{first:.4g}", f"{last:.4g}", line) for name, first, last, line in summary(done.curve, 32)
+    ]
     console().print(make_table(("", "first", "last", ""), rows, right=[1, 2]))
     note(str(done.ledger))
     if done.stopped:
         note(f"stopped early: {done.stopped}")
     if done.folder:
-        note(f"report: {done.folder / 'report.md'}")
+        note(f"report: {done.folder / 'report.html'}")
 
 
 def _list(as_json: bool) -> None:

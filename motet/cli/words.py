@@ -103,7 +103,9 @@ def configure(team: Team[...], settings: Sequence[str]) -> Team[...]:
         UnknownName: no such knob. BadInput: the value is not of its type.
     """
     knobs = dict(pair("set", given, "KNOB=VALUE") for given in settings)
-    team.configured(**knobs)  # all names are right before any value is looked at
+    for name in knobs:
+        if name not in team.knobs:
+            raise UnknownName(f"knob of {team.name}", name, team.knobs)
     return team.configured(**{name: _read(team, name, value) for name, value in knobs.items()})
 
 

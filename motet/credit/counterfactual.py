@@ -5,7 +5,7 @@ others; it is asked once for each coalition. Replays for n voices: leave-one-out
 sampled Shapley at most n·samples + 1.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from math import comb, fsum
@@ -70,6 +70,23 @@ def shapley_sampled(
     return {voice: fsum(found) / len(found) for voice, found in gains.items()}
 
 
+def asked(worth: Callable[[Sequence[str], Value], object], voices: Sequence[str]) -> list[frozenset[str]]:
+    """The coalitions whose value a method asks for, so that they can be played beforehand."""
+    seen: dict[frozenset[str], None] = {}
+
+    def value(coalition: frozenset[str]) -> float:
+        seen.setdefault(coalition)
+        return 0.0
+
+    worth(voices, value)
+    return list(seen)
+
+
+def name_of(coalition: Collection[str]) -> str:
+    """A coalition as tables name it: its voices joined with `+`."""
+    return "+".join(sorted(coalition))
+
+
 def from_table(table: Mapping[str, float]) -> Value:
     """A `value` that reads a table keyed by voices joined with `+`, in any order; "" is nobody.
 
@@ -81,7 +98,7 @@ def from_table(table: Mapping[str, float]) -> Value:
     def value(coalition: frozenset[str]) -> float:
         if coalition not in known:
             raise BadInput(
-                f"coalitions lack {'+'.join(sorted(coalition))!r}; expected the team's reward for every set "
+                f"coalitions lack {name_of(coalition)!r}; expected the team's reward for every set "
                 f'of voices that the preset asks for, names joined by "+", "" for nobody'
             )
         return known[coalition]

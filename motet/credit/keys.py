@@ -39,6 +39,9 @@ KEYS: dict[str, Callable[[Trajectory, int], Hashable]] = {
 SAME_START = ("task", "task_voice", "proposal", "turn")
 """Keys under which rollouts are comparable only when they began in the same state."""
 
+ALIKE = "seed their environments alike, or give them groups of their own"
+BRANCHED = "branch at every turn, as `motet.train.branching.Branching` does, or give them groups of their own"
+
 
 def check(batch: Batch, key: str) -> None:
     """Refuse a comparison of rollouts that did not start alike.
@@ -59,14 +62,15 @@ def check_turns(batch: Batch) -> None:
     Raises:
         BadInput: as `check`.
     """
-    _same(
+    states = (
         ((t.group, t.voice, f"turn {turn(t, i)}"), step.state)
         for t in batch.trajectories
         for i, step in enumerate(t.steps)
     )
+    _same(states, BRANCHED)
 
 
-def _same(states: Iterable[tuple[tuple[Name | None, ...], Name]]) -> None:
+def _same(states: Iterable[tuple[tuple[Name | None, ...], Name]], mend: str = ALIKE) -> None:
     seen: dict[Hashable, Name] = {}
     for key, state in states:
         if state != "" and seen.setdefault(key, state) != state:
@@ -74,7 +78,7 @@ def _same(states: Iterable[tuple[tuple[Name | None, ...], Name]]) -> None:
             raise BadInput(
                 f"group {key[0]!r}{f' ({where})' if where else ''} holds rollouts that started from "
                 f"different states, {_short(seen[key])} and {_short(state)}; only rollouts from one state "
-                f"can be compared: seed their environments alike, or give them groups of their own"
+                f"can be compared: {mend}"
             )
 
 

@@ -2,16 +2,19 @@
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from motet.credit.project import Reduction
-from motet.credit.types import Credit
+from motet.credit.types import Credit, Step, Trajectory
 from motet.errors import BadInput, UnknownName
+
+Coalitions = Callable[[Sequence[str], dict[str, Any]], Iterable[frozenset[str]]]
+"""From the names of the voices, and options, to the sets of voices whose reward is asked for."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Preset:
         formula: the advantage, in one line.
         system: its number in the catalogue of published systems, if it has one.
         reduction: how the loss that goes with it weighs tokens (`motet.credit.weights`).
+        needs: fields of `Step` or `Trajectory` without which there is no credit; `a|b` is either.
+        coalitions: which replays without some voices it reads; None where it reads none.
     """
 
     function: Callable[..., Credit]
@@ -31,6 +36,16 @@ class Preset:
     formula: str
     system: int | None = None
     reduction: Reduction = "sequence"
+    needs: tuple[str, ...] = ()
+    coalitions: Coalitions | None = None
+
+    def lacks(self, trajectories: Sequence[Trajectory]) -> list[str]:
+        """What the preset needs and no trajectory has."""
+        return [
+            need
+            for need in self.needs
+            if trajectories and not any(_has(t, field) for t in trajectories for field in need.split("|"))
+        ]
 
     @property
     def options(self) -> dict[str, Any]:
@@ -52,10 +67,16 @@ class Preset:
             try:
                 options[option] = _read(value, hints[option])
             except ValueError as error:
+                wanted = _expected(error, hints[option])
                 raise BadInput(
-                    f"{option} of {name} is {value!r}, its default is {options[option]!r}: {error}"
+                    f"{option} of {name} is {value!r}, its default is {options[option]!r}: {wanted}"
                 ) from error
         return options
+
+
+def _has(trajectory: Trajectory, field: str) -> bool:
+    where = trajectory.steps if field in Step.__struct_fields__ else (trajectory,)
+    return any(getattr(one, field) not in (None, (), {}) for one in where)
 
 
 def _read(value: Any, wanted: Any) -> Any:
@@ -68,3 +89,8 @@ def _read(value: Any, wanted: Any) -> Any:
     if isinstance(found, float) and not isfinite(found):
         raise ValueError("expected a finite number")
     return found
+
+
+def _expected(error: ValueError, hint: Any) -> str:
+    """What is wrong, and the words that are allowed where there are only some."""
+    return f"expected one of {', '.join(get_args(hint))}" if get_origin(hint) is Literal else str(error)

@@ -26,11 +26,14 @@ OPEN = (
     "garbagecan 1",
 )
 CLOSED = ("cabinet 1", "cabinet 2", "cabinet 3", "drawer 1", "drawer 2", "fridge 1", "microwave 1")
+PLACES = OPEN + CLOSED
 FOOD = ("apple", "potato", "tomato", "egg", "bread")
 DISHES = ("mug", "plate", "bowl", "cup", "fork", "knife")
 OTHERS = ("book", "pencil", "vase", "candle")
 TREAT = {"clean": "sinkbasin 1", "heat": "microwave 1", "cool": "fridge 1"}
 DONE = {"clean": "clean", "heat": "hot", "cool": "cool"}
+FIRST = (*TREAT.values(), "countertop 1", "cabinet 1", "shelf 1", "drawer 1")
+"""What a small house has."""
 BRIEF = """You are in a house and act by commands, one a turn: go to PLACE, open PLACE, take THING from PLACE,
 put THING in PLACE, clean THING with sinkbasin 1, heat THING with microwave 1, cool THING with fridge 1.
 You can carry one thing. A closed place must be opened before you see what is in it.
@@ -55,18 +58,30 @@ class Household:
     Args:
         things: how many lie about.
         steps: how many commands an episode may take.
+        places: how many there are.
     """
 
     things: int = 10
     steps: int = 30
+    places: int = 15
     seats: ClassVar[tuple[str, ...]] = ("player",)
     stake: ClassVar[float] = 0.0
     zero_sum: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        places = len(OPEN + CLOSED) - len(TREAT)
-        if not 1 <= self.things < places or self.steps < 1:
-            raise BadInput(f"{self!r}: expected 1 to {places - 1} things, and 1 step or more")
+        most = self.places - len(TREAT) - 1
+        if not 1 <= self.things <= most or self.places > len(PLACES) or self.steps < 1:
+            raise BadInput(
+                f"{self!r}: expected up to {len(PLACES)} places, 1 to {most} things in them, "
+                f"and 1 step or more"
+            )
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The places of this house."""
+        kept = dict.fromkeys((*FIRST, *PLACES))
+        few = list(kept)[: self.places]
+        return tuple(place for place in PLACES if place in few)
 
     def start(self, rng: Random) -> Home:
         kinds = [rng.choice(FOOD + DISHES + OTHERS) for _ in range(self.things)]
@@ -74,11 +89,11 @@ class Household:
         placed = []
         for kind in kinds:
             counts[kind] = counts.get(kind, 0) + 1
-            placed.append((f"{kind} {counts[kind]}", rng.choice(OPEN + CLOSED)))
+            placed.append((f"{kind} {counts[kind]}", rng.choice(self.known)))
         kind = rng.choice(kinds)
         ways = [""] + (["heat", "cool"] if kind in FOOD else []) + (["clean"] if kind not in OTHERS else [])
         held = {place for thing, place in placed if thing.startswith(f"{kind} ")}
-        target = rng.choice([p for p in OPEN + CLOSED if p not in held and p not in TREAT.values()])
+        target = rng.choice([p for p in self.known if p not in held and p not in TREAT.values()])
         return Home(tuple(sorted(placed)), (rng.choice(ways), kind, target))
 
     def brief(self, seat: str) -> str:
@@ -89,7 +104,7 @@ class Household:
 
     def legal(self, state: Home, seat: str) -> tuple[str, ...]:
         here = state.at
-        commands = [f"go to {place}" for place in OPEN + CLOSED if place != here]
+        commands = [f"go to {place}" for place in self.known if place != here]
         if here in CLOSED and here not in state.opened:
             commands.append(f"open {here}")
         held = _held(state)
@@ -108,7 +123,7 @@ class Household:
             here = [thing for thing, place in state.things if place == state.at]
             seen = f"You see {', '.join(here) or 'nothing'}."
         else:
-            seen = f"Around you: {', '.join(OPEN + CLOSED)}."
+            seen = f"Around you: {', '.join(self.known)}."
         held = _held(state)
         marks = "".join(f" ({DONE[act]})" for thing, act in state.treated if thing == held)
         carried = f"You carry {held}{marks}." if held else "You carry nothing."

@@ -30,11 +30,13 @@ async def play(
     env: str = "tic_tac_toe",
     seed: int = 0,
     options: dict[str, Any] | None = None,
+    turns: int = 0,
 ) -> Linked:
     """Play one episode of an environment; the players take its seats in order.
 
     A player is asked with the rules and what its seat sees; it needs no memory. A voice that fails has made
-    no move that could be read, which the environment treats as it treats any illegal action.
+    no move that could be read, which the environment treats as it treats any illegal action. After so many
+    `turns` the episode is cut short; 0 plays it to its end.
 
     Returns:
         The returns of all seats as JSON, from the last reply of every seat.
@@ -44,7 +46,7 @@ async def play(
         seats = dict(zip(episode.seats, _named(players, episode.seats), strict=True))
         last: dict[Seat, Reply] = {}
         number = 0
-        while acting := episode.acting():
+        while (acting := episode.acting()) and (not turns or number < turns):
             seen = {seat: episode.observe(seat) for seat in acting}
             moves = [_move(seats[seat], Turn(episode, seat, number), seen[seat]) for seat in acting]
             replies = dict(zip(acting, await all_of(moves), strict=True))

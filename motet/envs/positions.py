@@ -13,34 +13,40 @@ from typing import Any, Generic, TypeVar
 from motet.envs.protocol import Action, Observation, Seat, Step
 
 S = TypeVar("S")
-MOST, MOST_MOVES = 12_000, 60_000
+MOST, MOST_MOVES = 12_000, 250_000
 MASK = 2**64 - 1
 
 
 class Position(Generic[S]):
-    """A state, and what has been found out about it: what is seen there, and where actions lead."""
+    """A state, the step that led there, and what has been found out: what is seen, and where actions lead."""
 
-    __slots__ = ("acting", "after", "kept", "seen", "state")
+    __slots__ = ("acting", "after", "kept", "seen", "state", "step")
 
-    def __init__(self, state: S, acting: tuple[Seat, ...], kept: bool) -> None:
+    def __init__(self, state: S, acting: tuple[Seat, ...], rewards: dict[Seat, float], kept: bool) -> None:
         self.state = state
         self.acting = acting
+        self.step = Step(rewards, not acting)
         self.kept = kept
-        self.seen: dict[Seat, Observation] = {}
-        self.after: dict[Any, tuple[Position[S], Step]] = {}
+        self.seen: dict[Seat, Observation] = UNSEEN
+        self.after: dict[Any, Position[S]] = {}
+
+
+UNSEEN: dict[Seat, Observation] = {}
+"""Replaced, never changed: positions that look alike share what is seen."""
 
 
 class Graph(Generic[S]):
     """All positions of one set of rules. Those of rules that list their first states (`deals`) are kept, up
-    to 12,000, and up to 60,000 moves between them (some 25 MB); of other rules none, since no two episodes
-    are likely to meet."""
+    to 12,000, and up to 250,000 moves between them (some 25 MB); of other rules none, since no two episodes
+    are likely to meet. What a step costs then is the way to memory, so little is kept of each."""
 
     def __init__(self, rules: Any) -> None:
         self.rules = rules
-        self._known: dict[S, Position[S]] = {}
+        self._known: dict[tuple[Any, ...], Position[S]] = {}
+        self._views: dict[tuple[Any, ...], dict[Seat, Observation]] = {}
         self._moves = 0
         deals = list(rules.deals()) if hasattr(rules, "deals") else []
-        self._starts = [self._shared(state) for _, state in deals]
+        self._starts = [self._shared(state, {}) for _, state in deals]
         self._chances = list(accumulate(chance for chance, _ in deals))
         self._even = len({chance for chance, _ in deals}) == 1
 
@@ -48,7 +54,7 @@ class Graph(Generic[S]):
         """The first position of the episode with this seed."""
         if not self._starts:
             state = self.rules.start(Random(seed))
-            return Position(state, self.rules.acting(state), False)
+            return Position(state, self.rules.acting(state), {}, False)
         if self._even:
             return self._starts[scrambled(seed) % len(self._starts)]
         point = scrambled(seed) / 2**64 * self._chances[-1]
@@ -59,25 +65,30 @@ class Graph(Generic[S]):
         rules = self.rules
         array = rules.array(at.state, seat) if hasattr(rules, "array") else None
         seen = Observation(rules.text(at.state, seat), rules.legal(at.state, seat), array)
-        at.seen[seat] = seen
-        return seen
+        if at.seen or array is not None or not at.kept:
+            at.seen = {**at.seen, seat: seen}
+        else:
+            at.seen = self._views.setdefault((seat, seen.text, seen.legal), {seat: seen})
+        return at.seen[seat]
 
-    def take(self, at: Position[S], taken: Any, actions: Mapping[Seat, Action]) -> tuple[Position[S], Step]:
-        """The position after legal actions, and the step. `taken` is the actions as a key."""
+    def take(self, at: Position[S], taken: Any, actions: Mapping[Seat, Action]) -> Position[S]:
+        """The position after legal actions. `taken` is the actions as a key."""
         state, rewards = self.rules.step(at.state, actions)
-        after = self._shared(state) if at.kept else Position(state, self.rules.acting(state), False)
-        step = Step(rewards, not after.acting)
+        if not at.kept:
+            return Position(state, self.rules.acting(state), rewards, False)
+        after = self._shared(state, rewards)
         if after.kept and self._moves < MOST_MOVES:
-            at.after[taken] = (after, step)
+            at.after[taken] = after
             self._moves += 1
-        return after, step
+        return after
 
-    def _shared(self, state: S) -> Position[S]:
-        if (known := self._known.get(state)) is not None:
+    def _shared(self, state: S, rewards: dict[Seat, float]) -> Position[S]:
+        key = (state, *rewards.items())
+        if (known := self._known.get(key)) is not None:
             return known
-        made = Position(state, self.rules.acting(state), len(self._known) < MOST)
+        made = Position(state, self.rules.acting(state), rewards, len(self._known) < MOST)
         if made.kept:
-            self._known[state] = made
+            self._known[key] = made
         return made
 
 

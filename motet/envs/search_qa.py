@@ -1,6 +1,6 @@
 """Questions on a generated corpus, answered by searching it (catalogue 343 and 379).
 
-One seat searches (BM25, through `motet.tools.search_tool`) and answers. Questions need 1 to 3 facts that
+One seat searches (BM25, through `motet.tools.search.searcher`) and answers. Questions need 1 to 3 facts that
 stand in different documents. Reward 1 for the exact answer, else 0. The corpus is made up, so nothing in it
 can be known beforehand.
 """
@@ -133,7 +133,6 @@ class SearchQa:
 
 @lru_cache(maxsize=64)
 def _searcher(documents: tuple[tuple[str, str], ...]) -> Callable[[str], str]:
-    from motet.tools.search import search_tool
+    from motet.tools.search import searcher
 
-    found: Callable[[str], str] = search_tool(list(documents)).function
-    return found
+    return searcher(list(documents))

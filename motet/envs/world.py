@@ -133,8 +133,9 @@ class World(Generic[S]):
             if wrong:
                 return self._book.refuse(wrong)
             known = self._graph.take(self._at, taken, actions)
-        self._at, step = known
-        self._book.pay(step.rewards)
+        self._at, step = known, known.step
+        if step.rewards or self._book.why:
+            self._book.pay(step.rewards)
         return step
 
     def _allows(self, seat: Seat, action: Action | None) -> bool:

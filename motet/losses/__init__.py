@@ -9,7 +9,7 @@ from motet.losses.policy import aepo, cispo, gspo, gspo_token, ppo, ratio, reinf
 from motet.losses.preference import dpo, kto, log_ratio
 from motet.losses.reduce import Reduction, token_weights
 from motet.losses.regularise import KlForm, entropy, kl, smoothing
-from motet.losses.supervised import partial_mask, rwr, rwr_weights, sft, span_weights
+from motet.losses.supervised import partial_mask, rwr, rwr_weights, sft, span_weights, value
 
 __all__ = [
     "KlForm",
@@ -35,4 +35,5 @@ __all__ = [
     "smoothing",
     "span_weights",
     "token_weights",
+    "value",
 ]

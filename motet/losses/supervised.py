@@ -13,6 +13,12 @@ def sft(logp_B_T: PerToken, mask_B_T: Mask, weight_B_T: PerToken | None = None) 
     return -inside(mask_B_T, weight_B_T)[0] * logp_B_T
 
 
+def value(value_B_T: PerToken, return_B_T: PerToken, mask_B_T: Mask) -> PerToken:
+    """½(V − G)², what a critic descends."""
+    value_B_T, return_B_T = inside(mask_B_T, value_B_T, return_B_T)
+    return (value_B_T - return_B_T) ** 2 / 2
+
+
 def span_weights(reason_B_T: Mask, act_B_T: Mask, *, reason: float = 1.0, act: float = 1.0) -> PerToken:
     """One weight for tokens of reasoning, another for those of action (catalogue 214).
 

@@ -8,50 +8,112 @@ Each is a team: cast it, set its knobs, run it. `METHODS` says where each comes 
 """
 
 from motet.errors import UnknownName
-from motet.methods.aggregate.best_of_n import best_of_n
-from motet.methods.aggregate.mixture_of_agents import mixture_of_agents
-from motet.methods.aggregate.self_consistency import self_consistency
-from motet.methods.aggregate.self_moa import self_moa
-from motet.methods.aggregate.self_moa_seq import self_moa_seq
-from motet.methods.aggregate.smoa import smoa
-from motet.methods.code.agent_coder import agent_coder
-from motet.methods.discuss.debate import debate
-from motet.methods.discuss.dylan import best_agents, dylan, importance_scores
+from motet.methods import (
+    aggregate,
+    code,
+    discuss,
+    latent,
+    memory,
+    organise,
+    plan,
+    refine,
+    retrieve,
+    route,
+    search,
+    single,
+)
+from motet.methods.aggregate import (
+    Log,
+    adaptive_consistency,
+    best_aggregator,
+    best_of_n,
+    fittest,
+    focal_diversity,
+    focal_fusion,
+    mixture_of_agents,
+    patched,
+    patched_moa,
+    rank_and_fuse,
+    read_log,
+    run_grouped,
+    self_consistency,
+    self_moa,
+    self_moa_seq,
+    skill_probe,
+    skill_profiles,
+    smoa,
+    symbolic_moe,
+    train_decider,
+    train_fusion,
+)
+from motet.methods.code import agent_coder, chase_sql, codecor, swe_search
+from motet.methods.discuss import (
+    agent4debate,
+    best_agents,
+    debate,
+    discussion,
+    distil,
+    drift,
+    dylan,
+    elo_ratings,
+    evidence,
+    importance_scores,
+    jail_judge,
+    judged_debate,
+    message_shares,
+    monopoly,
+    verdict,
+    winner,
+)
 from motet.methods.info import Method
-from motet.methods.refine.self_refine import self_refine
-from motet.methods.route.cascade import cascade
-from motet.methods.single.chain_of_thought import chain_of_thought
-from motet.methods.single.direct import direct
+from motet.methods.latent import latent_hierarchy, latent_mas
+from motet.methods.memory import Experience, Stream, generative_agents, xolver
+from motet.methods.organise import (
+    agent_verse,
+    internet_of_agents,
+    magentic_one,
+    meta_gpt,
+    self_organized,
+    workforce,
+)
+from motet.methods.plan import master, plangen
+from motet.methods.refine import e2g, self_refine, talkhier
+from motet.methods.retrieve import chain_of_agents, ext_agents, hm_rag, main_rag, ragenta
+from motet.methods.route import (
+    Controller,
+    Roster,
+    agent_store,
+    allocate,
+    cascade,
+    free_agents,
+    improper_mixture,
+    knapsack_composer,
+    llm_selector,
+    mas_router,
+    season,
+    self_instruct,
+    train_mixture,
+    train_router,
+    train_tokens,
+)
+from motet.methods.search import mcts, toa
+from motet.methods.single import chain_of_thought, direct
 
 METHODS: dict[str, Method] = {
-    "direct": Method(direct, "single", "none: the baseline", "1"),
-    "chain_of_thought": Method(chain_of_thought, "single", "Kojima et al. 2022, arXiv:2205.11916", "1"),
-    "self_consistency": Method(self_consistency, "aggregate", "Wang et al. 2022, arXiv:2203.11171", "n"),
-    "best_of_n": Method(best_of_n, "aggregate", "Cobbe et al. 2021, arXiv:2110.14168", "n + 1"),
-    "mixture_of_agents": Method(
-        mixture_of_agents, "aggregate", "Wang et al. 2024, arXiv:2406.04692", "n * (layers - 1) + 1"
-    ),
-    "self_moa": Method(self_moa, "aggregate", "Li et al. 2025, arXiv:2502.00674", "n + 1", 120),
-    "self_moa_seq": Method(
-        self_moa_seq,
-        "aggregate",
-        "Li et al. 2025, arXiv:2502.00674",
-        "n + max(0, ceil((n - w) / (w - 1))) + 1",
-        120,
-    ),
-    "smoa": Method(smoa, "aggregate", "Li et al. 2024, arXiv:2411.03284", "≤ (n + 2) * (layers - 1)", 121),
-    "self_refine": Method(self_refine, "refine", "Madaan et al. 2023, arXiv:2303.17651", "≤ 1 + 2 * r"),
-    "debate": Method(debate, "discuss", "Du et al. 2023, arXiv:2305.14325", "≤ n * (r + 1)", 169),
-    "dylan": Method(
-        dylan,
-        "discuss",
-        "Liu et al. 2023, arXiv:2310.02170",
-        "≤ n * ceil(T / 2) + min(1, T - 1) + k * floor(T / 2)",
-        310,
-    ),
-    "agent_coder": Method(agent_coder, "code", "Huang et al. 2023, arXiv:2312.13010", "≤ 2 + r", 2),
-    "cascade": Method(cascade, "route", "Yue et al. 2023, arXiv:2310.03094", "≤ k + 1"),
+    **single.METHODS,
+    **aggregate.METHODS,
+    **search.METHODS,
+    **route.METHODS,
+    **refine.METHODS,
+    **plan.METHODS,
+    **discuss.METHODS,
+    **organise.METHODS,
+    **code.METHODS,
+    **retrieve.METHODS,
+    **memory.METHODS,
+    **latent.METHODS,
 }
+"""All methods by name, family by family; each family's own table lies in its folder."""
 
 
 def method(name: str) -> Method:
@@ -66,7 +128,17 @@ def method(name: str) -> Method:
 
 
 __all__ = [
-    "METHODS", "Method", "agent_coder", "best_agents", "best_of_n", "cascade", "chain_of_thought", "debate",
-    "direct", "dylan", "importance_scores", "method", "mixture_of_agents", "self_consistency", "self_moa",
-    "self_moa_seq", "self_refine", "smoa",
+    "METHODS", "Controller", "Experience", "Log", "Method", "Roster", "Stream", "adaptive_consistency",
+    "agent4debate", "agent_coder", "agent_store", "agent_verse", "allocate", "best_agents", "best_aggregator",
+    "best_of_n", "cascade", "chain_of_agents", "chain_of_thought", "chase_sql", "codecor", "debate", "direct",
+    "discussion", "distil", "drift", "dylan", "e2g", "elo_ratings", "evidence", "ext_agents", "fittest",
+    "focal_diversity", "focal_fusion", "free_agents", "generative_agents", "hm_rag", "importance_scores",
+    "improper_mixture", "internet_of_agents", "jail_judge", "judged_debate", "knapsack_composer",
+    "latent_hierarchy", "latent_mas", "llm_selector", "magentic_one", "main_rag", "mas_router", "master",
+    "mcts", "message_shares", "meta_gpt", "method", "mixture_of_agents", "monopoly", "patched", "patched_moa",
+    "plangen", "ragenta", "rank_and_fuse", "read_log", "run_grouped", "season", "self_consistency",
+    "self_instruct", "self_moa", "self_moa_seq", "self_organized", "self_refine", "skill_probe",
+    "skill_profiles", "smoa", "swe_search", "symbolic_moe", "talkhier", "toa", "train_decider",
+    "train_fusion", "train_mixture", "train_router", "train_tokens", "verdict", "winner", "workforce",
+    "xolver",
 ]  # fmt: skip

@@ -1,14 +1,30 @@
 """What several methods need: knobs that make sense, seats for a group, and the best `k` of some replies."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import inf
+from random import Random
 from typing import Annotated
 
 from msgspec import Meta, Struct, defstruct
 
 from motet.agent import Voice
+from motet.answers import canonical, extract
 from motet.errors import BadInput, ModelError
+from motet.tape import RECORDER
+from motet.tape.keys import digest
 from motet.teams import Voices
-from motet.types import Linked, Reply
+from motet.types import Content, Linked, Reply, Task
+
+CODE = Task("", kind="code")  # by whose rules a program is read from a reply, whatever the task is
+EXPERT = "You are a careful expert."
+KEPT = 2_000  # characters of what a run of a program says: a traceback, not a flood
+Mark = Callable[[Task, str], bool]
+"""Whether a reply to a task is right."""
+
+
+def gives_target(task: Task, text: str) -> bool:
+    """Whether the answer in a reply is the target of the task."""
+    return task.target is not None and extract(task, text) == canonical(task, task.target)
 
 
 def at_least(least: int, **knobs: int) -> None:
@@ -33,6 +49,17 @@ def share(**knobs: float | None) -> None:
             raise BadInput(f"{name}={value!r}: expected a share from 0 to 1")
 
 
+def weights(**knobs: float) -> None:
+    """Check knobs that weigh one thing against another.
+
+    Raises:
+        BadInput: one of them is less than 0, or endless.
+    """
+    for name, value in knobs.items():
+        if not 0 <= value < inf:
+            raise BadInput(f"{name}={value!r}: expected a weight, 0 or more")
+
+
 def seats(voices: Voices, n: int) -> list[Voice]:
     """`n` voices of a group; a cast of fewer goes round.
 
@@ -41,6 +68,12 @@ def seats(voices: Voices, n: int) -> list[Voice]:
     """
     at_least(1, n=n)
     return voices.take(n)
+
+
+def dice(*words: str) -> Random:
+    """Chance that the same run has again: seeded by the run's seed and these words."""
+    recorder = RECORDER.get()
+    return Random(digest(recorder.seed if recorder else 0, *words))
 
 
 def one_of(n: int) -> type[Struct]:
@@ -52,6 +85,23 @@ def some_of(n: int, k: int) -> type[Struct]:
     """The schema of a ranking: an object whose `best` lists `k` numbers from 1 to `n`, best first."""
     number = Annotated[int, Meta(ge=1, le=n)]
     return defstruct("Ranking", [("best", Annotated[list[number], Meta(min_length=k, max_length=k)])])
+
+
+async def recruit(recruiter: Voice, prompt: Linked, n: int) -> Sequence[Content]:
+    """Who `n` experts are, as a recruiter puts it in one sentence each; plain ones when it fails.
+
+    Args:
+        prompt: asks for them as `roles`.
+
+    Raises:
+        BudgetExceeded: the run may spend no more.
+    """
+    Group = defstruct("Group", [("roles", Annotated[list[str], Meta(min_length=n, max_length=n)])])
+    try:
+        said = await recruiter.ask(prompt, schema=Group)
+    except ModelError:
+        return [EXPERT] * n
+    return [Linked(role.strip() or EXPERT, (said,)) for role in said.data.roles]
 
 
 async def keep_best(judge: Voice, prompt: Linked, replies: Sequence[Reply], k: int) -> list[Reply]:

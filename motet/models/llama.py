@@ -50,9 +50,10 @@ class Llama:
         path: a GGUF file.
         n_ctx: tokens that each slot holds, prompt and reply together.
         slots: sequences that are computed side by side; every slot's memory is taken at the start.
+        adapter: a LoRA adapter as a GGUF file.
     """
 
-    def __init__(self, path: Path, n_ctx: int, slots: int) -> None:
+    def __init__(self, path: Path, n_ctx: int, slots: int, adapter: Path | None = None) -> None:
         engine = _library()
         self.n_ctx, self.slots = n_ctx, slots
         self.held: dict[int, tuple[int, ...]] = dict.fromkeys(range(slots), ())
@@ -68,6 +69,10 @@ class Llama:
         wanted.n_threads_http = slots + 8
         # Idle slots are to keep what they hold: that is what prefixes are copied from.
         wanted.cache_idle_slots, wanted.cache_ram_mib = False, 0
+        if adapter:
+            lora = engine.CommonAdapterLoraInfo()
+            lora.path, lora.scale = str(adapter), 1.0
+            wanted.lora_adapters = [lora]
         wanted.slot_save_path = str(self._folder) + os.sep
         wanted.api_keys, wanted.ui, wanted.verbosity, wanted.warmup = [self._key], False, -1, False
         try:
@@ -76,6 +81,7 @@ class Llama:
             shutil.rmtree(self._folder)
             raise BadRequest(
                 f"llama.cpp cannot load {str(path)!r} ({error}); expected a GGUF model"
+                + (f" of the shape that the adapter {str(adapter)!r} was tuned on" if adapter else "")
             ) from error
         self.address: str = self._server.listening_address
 

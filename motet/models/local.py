@@ -24,6 +24,7 @@ from typing import Any
 from motet.errors import BadRequest, EmptyReply, MissingExtra
 from motet.models.batch import Ask, Drawn, batcher
 from motet.models.llama import Choice, Llama
+from motet.models.local_adapter import Adapter, parted, resolve_adapter
 from motet.models.local_tools import call_schema, strict
 from motet.models.pool import leased
 from motet.models.turns import turns
@@ -54,7 +55,8 @@ class Local:
     second) and stops at exit. Asks in flight at the same time are sampled together (`motet.models.batch`).
 
     Args:
-        name: `local`, `local:NAME`, `local:FILE.gguf` or `local:hf:OWNER/NAME/FILE.gguf`.
+        name: `local`, `local:NAME`, `local:FILE.gguf` or `local:hf:OWNER/NAME/FILE.gguf`; any of the last
+            three with `+ADAPTER.gguf` behind it for a LoRA adapter on those weights.
         n_ctx: the most tokens of a prompt and its reply together.
         slots: how many samples are drawn side by side; each takes the memory of `n_ctx` tokens
             (94 MB at 4096 for the default weights). Left out, they follow the load: 4, or 8 when more
@@ -65,20 +67,30 @@ class Local:
     """
 
     def __init__(self, name: str = "local", *, n_ctx: int = 4096, slots: int | None = None) -> None:
-        self._source = source_of(name)
+        self._base, self._file = parted(name)
+        self._source = source_of(self._base)
         if importlib.util.find_spec("xllamacpp") is None:
             raise MissingExtra("xllamacpp", "local")
         self.name, self._n_ctx, self._slots = name, n_ctx, slots
 
     @property
     def identity(self) -> str:
-        """The name and the beginning of the weights' sha256."""
+        """The name and the beginning of the weights' sha256; of the adapter's too, if there is one."""
         wheel = WHEELS.get(self._source)
-        return f"{self.name}@{(wheel.sha256 if wheel else self._weights.sha256)[:12]}"
+        sha256 = wheel.sha256 if wheel and not self._file else self._weights.sha256
+        return f"{self.name}@{sha256[:12]}{self._adapted}"
 
     @cached_property
     def _weights(self) -> Weights:
-        return resolve_weights(self.name)
+        return resolve_weights(self._base)
+
+    @cached_property
+    def _adapter(self) -> Adapter | None:
+        return resolve_adapter(self._base, self._file, self._weights) if self._file else None
+
+    @property
+    def _adapted(self) -> str:
+        return f"+{self._adapter.sha256[:12]}" if self._adapter else ""
 
     async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
         """Draw `n` replies.
@@ -91,14 +103,15 @@ class Local:
             EmptyReply: nothing was said. MotetError: the weights could not be fetched.
         """
         wanted = _schema(sampling)
-        if "_weights" not in self.__dict__:
-            await asyncio.to_thread(getattr, self, "_weights")
+        if not self.__dict__.keys() >= {"_weights", "_adapter"}:
+            await asyncio.to_thread(lambda: (self._weights, self._adapter))
         context = CALL.get()
         listener = context.on_delta if context else None
         ask = Ask(
             json.dumps(turns(messages, sampling)), json.dumps(_options(sampling, wanted)), sampling.max_tokens
         )
-        async with leased(self._weights.path, self._n_ctx, self._slots, n) as engine:
+        adapter = self._adapter.path if self._adapter else None
+        async with leased(self._weights.path, self._n_ctx, self._slots, n, adapter) as engine:
             seeds = _seeds(n, sampling, engine)
             drawn = await (await batcher(engine)).draw(ask, seeds, None if wanted else listener)
         replies = [self._reply(drawn, i, sampling, seed) for i, seed in enumerate(seeds)]
@@ -117,7 +130,7 @@ class Local:
             stop=StopReason.TOOL_CALLS if isinstance(part, ToolCall) else _STOPS[choice.stop],
             usage=usage,
             model=self.name,
-            version=self._weights.sha256[:12],
+            version=f"{self._weights.sha256[:12]}{self._adapted}",
             tokens=Tokens(self._weights.label, prompt, choice.ids, choice.logprobs),
             cost=0.0,
         )

@@ -77,8 +77,24 @@ def _program(name: str) -> Model:
     return Program(name.partition(":")[2])
 
 
+def _agent(name: str) -> Model:
+    from motet.models.remote import RemoteAgent
+
+    return RemoteAgent(name.partition(":")[2])
+
+
+def _a2a(name: str) -> Model:
+    from motet.models.a2a import A2A
+
+    return A2A(name.partition(":")[2])
+
+
 KINDS: dict[str, Kind] = {
-    "local": Kind("local, local:NAME, local:FILE.gguf, local:hf:REPO/FILE", "the embedded engine", _local),
+    "local": Kind(
+        "local, local:NAME, local:FILE.gguf, local:hf:REPO/FILE, local:BASE+ADAPTER.gguf",
+        "the embedded engine",
+        _local,
+    ),
     "openai": Kind("openai:NAME", "OpenAI's own endpoint (OPENAI_API_KEY)", _openai),
     "http": Kind("http://HOST:PORT/v1#NAME", "any OpenAI-compatible server (MOTET_API_KEY)", _http),
     "https": Kind("https://HOST/v1#NAME", "the same, over TLS", _http),
@@ -88,6 +104,8 @@ KINDS: dict[str, Kind] = {
         "torch:FOLDER, torch:FILE.safetensors, torch:smollm2-135m, torch:tiny", "trainable weights", _torch
     ),
     "person": Kind("person", "somebody at the terminal", _person),
+    "agent": Kind("agent:http://HOST:PORT", "an agent in another process", _agent),
+    "a2a": Kind("a2a:http://HOST:PORT", "an agent behind the A2A protocol", _a2a),
     "program": Kind("program:COMMAND", "a program: the prompt on stdin, the reply on stdout", _program),
 }
 """The families of names; any other PROVIDER:NAME goes to the provider library."""

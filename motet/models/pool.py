@@ -19,8 +19,8 @@ than four let the voices of a team forget each other's histories."""
 class _Place:
     """The engine of one file and context length, and who uses it."""
 
-    def __init__(self, path: Path, n_ctx: int) -> None:
-        self._path, self._n_ctx = path, n_ctx
+    def __init__(self, path: Path, n_ctx: int, adapter: Path | None) -> None:
+        self._path, self._n_ctx, self._adapter = path, n_ctx, adapter
         self._lock = threading.Lock()
         self._users: Counter[Llama] = Counter()
         self.engine: Llama | None = None
@@ -31,7 +31,7 @@ class _Place:
         """An engine with at least so many slots; a smaller one closes when its last user leaves."""
         with self._lock:
             if self.engine is None or self.engine.slots < slots:
-                before, self.engine = self.engine, Llama(self._path, self._n_ctx, slots)
+                before, self.engine = self.engine, Llama(self._path, self._n_ctx, slots, self._adapter)
                 self._close_if_left(before)
             self._users[self.engine] += 1
             return self.engine
@@ -52,24 +52,27 @@ class _Place:
             self.engine.close()
 
 
-_PLACES: dict[tuple[int, Path, int, int | None], _Place] = {}
+_PLACES: dict[tuple[int, Path, int, int | None, Path | None], _Place] = {}
 
 
 @asynccontextmanager
-async def leased(path: Path, n_ctx: int, slots: int | None, samples: int) -> AsyncIterator[Llama]:
+async def leased(
+    path: Path, n_ctx: int, slots: int | None, samples: int, adapter: Path | None = None
+) -> AsyncIterator[Llama]:
     """The engine to draw some samples from. Opening one takes about half a second.
 
     Args:
         path: a GGUF file.
         n_ctx: tokens that each slot holds.
         slots: how many there must be; None sizes the engine by how many samples are wanted at once.
+        adapter: a LoRA adapter as a GGUF file.
 
     Raises:
         MissingExtra: xllamacpp is not installed. BadRequest: the file is no model.
     """
     # A forked child has the table but not the engine's threads, hence the process id.
-    key = (os.getpid(), path, n_ctx, slots)
-    place = _PLACES.get(key) or _PLACES.setdefault(key, _Place(path, n_ctx))
+    key = (os.getpid(), path, n_ctx, slots, adapter)
+    place = _PLACES.get(key) or _PLACES.setdefault(key, _Place(path, n_ctx, adapter))
     place.wanted += samples
     try:
         await asyncio.sleep(0)  # so that all who ask in this tick are counted

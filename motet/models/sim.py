@@ -38,7 +38,8 @@ class Skills(Struct, frozen=True, omit_defaults=True):
             else the most common) instead of its own.
         fix: probability that, shown only its own wrong answer again, it corrects it.
         spoil: probability that, shown only its own right answer again, it gives it up.
-        deceive: probability that it gives the item's one agreed wrong answer, whatever it knows.
+        deceive: probability that it gives the item's one agreed wrong answer, whatever it knows; as a judge,
+            that it picks a wrong reply where there is one, and grades a right one low and a wrong one high.
         fail: probability that a request fails, with the error `failure`.
         latency: seconds a call takes.
         tokens: output tokens of a reply.
@@ -153,6 +154,7 @@ class _Mind:
         assert context.task is not None
         self.skills, self.context, self.rng, self.task = skills, context, rng, context.task
         self.right = right_answer(self.task)
+        self.lying = False
         self.shared = Random(digest("shared", context.seed, self.task.prompt))
 
     def answer(self) -> str:
@@ -193,8 +195,8 @@ class _Mind:
 
     def reply_with(self, answer: str) -> str:
         """A reply that holds the answer as its kind wants it."""
-        if self.task.kind == "code":
-            return f"```python\n{answer}\n```"
+        if self.task.kind in ("code", "sql"):
+            return f"```{'python' if self.task.kind == 'code' else 'sql'}\n{answer}\n```"
         return (
             f"\\boxed{{{answer}}}"
             if self.task.kind == "math"
@@ -203,6 +205,7 @@ class _Mind:
 
     def judged(self, schema: dict[str, Any]) -> str:
         """JSON that fits the schema, by skill as a judge."""
+        self.lying = self.skills.deceive > 0 and self.rng.random() < self.skills.deceive
         return msgspec.json.encode(self._value(schema)).decode()
 
     def _value(self, schema: dict[str, Any]) -> Any:
@@ -233,6 +236,8 @@ class _Mind:
         """Position of the reply it thinks best, among those it was shown."""
         shown = [extract(self.task, s.text) for s in self.context.sources]
         known = [a for a in shown if a is not None]
+        if self.lying:
+            return next((i for i, a in enumerate(shown) if a is not None and a != self.right), 0)
         return shown.index(self._choose(known)) if known else 0
 
     def _grade(self) -> float:
@@ -240,7 +245,7 @@ class _Mind:
         last = extract(self.task, self.context.sources[-1].text) if self.context.sources else None
         truth = last == self.right
         sees = self.rng.random() < self.skills.judge
-        verdict = truth if sees else self.rng.random() < 0.5
+        verdict = not truth if self.lying else truth if sees else self.rng.random() < 0.5
         return (0.6 if verdict else 0.0) + 0.4 * self.rng.random()
 
 
@@ -260,6 +265,8 @@ def wrong_answer(task: Task, which: int) -> str:
             return others[which % len(others)]
         case "code":
             return f"raise AssertionError('wrong answer {which}')"
+        case "sql":
+            return f"SELECT 'wrong answer {which}'"
         case "number" | "math":
             try:
                 return canonical(task, str(int(right) + which + 1))

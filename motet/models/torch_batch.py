@@ -1,18 +1,23 @@
 """Many asks, few passes: asks that arrive together, or while the module is busy, are sampled as one batch."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
+import msgspec
+
+from motet.errors import BadRequest
 from motet.models._loops import PerLoop
-from motet.models.torch_sample import Drawn, Request, generate
+from motet.models.torch_sample import Drawing, Drawn, Request, generate
 from motet.models.torch_weights import Base, Policy
 
+T = TypeVar("T")
 LINGER_S = 0.002
 ROWS = 64
 """How many samples are computed side by side."""
+_SPLIT = "thoughts and kept texts need all weights in one process; launch without FSDP"
 
 _THREAD = ThreadPoolExecutor(1, "motet-torch")
 """Every thread that computes gets helpers of its own from torch, which then wait for a core by spinning."""
@@ -43,7 +48,7 @@ class Waves:
     async def draw(self, policy: Policy, request: Request) -> Samples:
         """The samples of one request; what is sampled for nobody is given up within 16 tokens."""
         done: asyncio.Future[Samples] = asyncio.get_running_loop().create_future()
-        wanted = Request(request.prompt, request.seeds, request.sampling, request.max_tokens, done.cancelled)
+        wanted = msgspec.structs.replace(request, gone=done.cancelled)
         self._waiting.append(_Ask(policy, wanted, done))
         if self._work is None or self._work.done():
             self._work = asyncio.get_running_loop().create_task(self._serve())
@@ -78,11 +83,24 @@ class Waves:
 
 
 def _run(wave: Sequence[_Ask]) -> list[Samples]:
-    policy = wave[0].policy
+    version, groups = drawn(wave[0].policy, [ask.request for ask in wave])
+    return [Samples(version, group) for group in groups]
+
+
+def drawn(policy: Policy, requests: Sequence[Request]) -> Drawing:
+    """Draw samples of one policy, in all processes where there are several.
+
+    Raises:
+        BadRequest: something comes before the prompt, and the weights are split among processes.
+    """
+    base = policy.base
+    apart = any(request.start for request in requests)
+    if base.draw and not apart:
+        return base.draw(policy, requests)
+    if base.sharded:
+        raise BadRequest(_SPLIT)
     with policy.active() as module:
-        requests = [ask.request for ask in wave]
-        groups = generate(module, policy.base.vocabulary, requests, rows=ROWS)
-        return [Samples(policy.version, drawn) for drawn in groups]
+        return policy.version, generate(module, base.vocabulary, requests, rows=ROWS)
 
 
 _WAVES: WeakKeyDictionary[Base, PerLoop[Waves]] = WeakKeyDictionary()
@@ -91,3 +109,19 @@ _WAVES: WeakKeyDictionary[Base, PerLoop[Waves]] = WeakKeyDictionary()
 async def waves(base: Base) -> Waves:
     """The waves of this base in the running event loop: all policies on it share them."""
     return await _WAVES.setdefault(base, PerLoop(Waves)).get()
+
+
+async def compute(policy: Policy, work: Callable[[Any], T]) -> T:
+    """Have the thread that computes do some work with the policy's module.
+
+    Raises:
+        BadRequest: the weights are split among processes, and only this one would do it.
+    """
+    if policy.base.sharded:
+        raise BadRequest(_SPLIT)
+
+    def done() -> T:
+        with policy.active() as module:
+            return work(module)
+
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, done)

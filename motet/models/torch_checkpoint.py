@@ -130,8 +130,18 @@ def restore(policy: Policy, tensors: Mapping[str, "Tensor"], path: str | Path) -
         )
     with policy.base.lock, torch.no_grad():
         for name, parameter in parameters.items():
-            parameter.copy_(saved[name])
+            parameter.copy_(placed(saved[name], parameter))
     policy.touched()
+
+
+def placed(tensor: "Tensor", like: Any) -> "Tensor":
+    """A whole tensor on the device of another, and split among processes as that one is."""
+    moved = tensor.to(like.device)
+    if not hasattr(like, "placements"):
+        return moved
+    from torch.distributed.tensor import distribute_tensor
+
+    return distribute_tensor(moved, like.device_mesh, like.placements)
 
 
 def open_policy(name: str) -> Policy:
@@ -190,7 +200,15 @@ def _save_state(state: dict[str, "Tensor"], folder: Path) -> None:
 
 
 def merged(module: Any, adapter: str | None) -> dict[str, "Tensor"]:
-    """Weights of the module by their plain names, with one adapter added to them."""
+    """Weights of the module by their plain names, with one adapter added to them.
+
+    Raises:
+        BadInput: they are split among processes.
+    """
+    if hasattr(module, "reshard"):
+        raise BadInput(
+            "these weights are split among processes: save a checkpoint, and open it in one process"
+        )
     state: dict[str, Any] = {}
     layers = dict(module.named_modules())
     for name, tensor in module.state_dict().items():

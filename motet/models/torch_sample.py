@@ -8,7 +8,7 @@ draws its own uniform numbers, one a token, and reads its token off the cumulati
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from msgspec import Struct
@@ -22,14 +22,36 @@ MIN_SHARED = 8
 """Tokens that prompts must have in common before they are computed apart from the rest."""
 
 
+class Start(Protocol):
+    """Where samples begin whose prompt is not computed from its ids alone (`torch_latent`, `torch_reuse`).
+
+    Args:
+        computed: tokens that `begin` had to compute, those of the ids that it returns included.
+    """
+
+    computed: int
+
+    def begin(self, module: Any) -> tuple[Any, tuple[int, ...]]:
+        """A cache of one row, the sampler's own from then on, and one or more ids to compute behind it."""
+        ...
+
+
+def _never() -> bool:
+    return False
+
+
 class Request(Struct, frozen=True):
-    """A prompt, and the samples wanted of it; `gone` tells that nobody waits for them any more."""
+    """A prompt, and the samples wanted of it; `gone` tells that nobody waits for them any more.
+
+    Those with a start of their own are computed apart from other requests.
+    """
 
     prompt: tuple[int, ...]
     seeds: tuple[int, ...]
     sampling: Sampling
     max_tokens: int
-    gone: Callable[[], bool] = lambda: False
+    gone: Callable[[], bool] = _never
+    start: Start | None = None
 
 
 class Drawn(Struct, frozen=True):
@@ -39,6 +61,10 @@ class Drawn(Struct, frozen=True):
     logprobs: tuple[float, ...]
     stop: StopReason
     text: str
+
+
+Drawing = tuple[str, list[list[Drawn]]]
+"""The version of the weights, and what was drawn from them for each request."""
 
 
 @dataclass(eq=False)
@@ -60,10 +86,13 @@ def generate(
         rows: how many samples are computed side by side at most.
     """
     every = [[_Row(r, _uniform(r, seed)) for seed in r.seeds] for r in requests]
-    flat = [row for group in every for row in group]
-    with torch.inference_mode():
-        for start in range(0, len(flat), rows):
-            _finish(module, vocabulary, flat[start : start + rows])
+    plain = [row for group in every for row in group if row.request.start is None]
+    apart = [group for group, request in zip(every, requests, strict=True) if request.start]
+    # Sharded layers keep buffers from pass to pass, and nothing of inference mode can be trained with.
+    with torch.inference_mode(not hasattr(module, "reshard")), torch.no_grad():
+        for some in (plain, *apart):
+            for at in range(0, len(some), rows):
+                _finish(module, vocabulary, some[at : at + rows])
     return [[_drawn(row, vocabulary) for row in group] for group in every]
 
 
@@ -83,10 +112,14 @@ def _drawn(row: _Row, vocabulary: Vocabulary) -> Drawn:
 def _finish(module: Any, vocabulary: Vocabulary, live: list[_Row]) -> None:
     """Sample these rows to their ends."""
     prompts = list(dict.fromkeys(row.request.prompt for row in live))
-    cache = new_cache(module.config)
-    logits, mask = _prefill(module, vocabulary, prompts, cache)
     index = torch.tensor([prompts.index(row.request.prompt) for row in live], device=module.device)
     position = torch.tensor([len(row.request.prompt) for row in live], device=module.device)[:, None]
+    if start := live[0].request.start:
+        cache, logits, mask = _begun(module, start)
+        position = torch.full_like(position, cache.get_seq_length())
+    else:
+        cache = new_cache(module.config)
+        logits, mask = _prefill(module, vocabulary, prompts, cache)
     logits, mask = logits[index], None if mask is None else mask[index]
     if len(live) != len(prompts):
         cache.batch_select_indices(index)
@@ -127,6 +160,14 @@ def _prefill(
     position = (mask.cumsum(1) - 1).clamp(min=0)[:, shared:].to(module.device)
     padded = None if bool(mask.all()) else mask.to(module.device)
     return _forward(module, ids.to(module.device), padded, position, cache), padded
+
+
+def _begun(module: Any, start: Start) -> tuple[Any, Tensor, None]:
+    """The cache of a start, its prompt computed to the end; logits of what comes next, and no mask."""
+    cache, rest = start.begin(module)
+    seen = cache.get_seq_length()
+    position = torch.arange(seen, seen + len(rest), device=module.device)[None]
+    return cache, _forward(module, torch.tensor([rest], device=module.device), None, position, cache), None
 
 
 def _shared(prompts: list[tuple[int, ...]]) -> int:

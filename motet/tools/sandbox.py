@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Callable, Mapping
+from math import ceil, inf
 from pathlib import PurePosixPath
 from typing import Literal, Protocol, runtime_checkable
 
@@ -40,6 +41,17 @@ class Limits(Struct, frozen=True, kw_only=True):
     file_mb: int = 16
     disk_mb: int = 64
     output_kb: int = 64
+
+    @classmethod
+    def of(cls, seconds: float) -> "Limits":
+        """So many seconds, on the clock and of the processor.
+
+        Raises:
+            BadInput: that is no time at all, or endless.
+        """
+        if not 0 < seconds < inf:
+            raise BadInput(f"seconds={seconds!r}: expected more than 0")
+        return cls(wall_s=seconds, cpu_s=ceil(seconds))
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

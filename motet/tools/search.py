@@ -1,7 +1,7 @@
 """A tool that searches documents by BM25 (Robertson and Zaragoza, 2009), with the package bm25s."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from motet.errors import BadInput, MissingExtra
@@ -14,7 +14,24 @@ SUFFIXES = (".md", ".rst", ".txt")
 def search_tool(
     documents: str | Path | Sequence[Document], k: int = 3, *, characters: int = 600
 ) -> FunctionTool:
-    """Make a tool named `search` over a fixed set of documents.
+    """Make a tool named `search` over a fixed set of documents; see `searcher`."""
+    find = searcher(documents, k, characters=characters)
+
+    async def search(query: str) -> str:  # sooner done than a thread is asked
+        """Search the documents for words, and read the best excerpts.
+
+        Args:
+            query: the words to look for.
+        """
+        return find(query)
+
+    return tool(search)
+
+
+def searcher(
+    documents: str | Path | Sequence[Document], k: int = 3, *, characters: int = 600
+) -> Callable[[str], str]:
+    """A function from a query to the best excerpts of a fixed set of documents, by BM25.
 
     Args:
         documents: a folder (its .md, .rst and .txt files, at any depth), or texts, or (title, text) pairs.
@@ -38,12 +55,7 @@ def search_tool(
     corpus = [f"{title}\n{text}" for title, text in titled]
     index.index(bm25s.tokenize(corpus, show_progress=False), show_progress=False)
 
-    def search(query: str) -> str:
-        """Search the documents for words, and read the best excerpts.
-
-        Args:
-            query: the words to look for.
-        """
+    def find(query: str) -> str:
         words = bm25s.tokenize([query], return_ids=False, show_progress=False)
         if not words[0]:
             return f"no documents match {query!r}; use other words"
@@ -55,7 +67,7 @@ def search_tool(
         ]
         return "\n\n".join(results) or f"no documents match {query!r}; use other words"
 
-    return tool(search)
+    return find
 
 
 def excerpt(text: str, query: str, characters: int) -> str:

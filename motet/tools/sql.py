@@ -39,8 +39,8 @@ def sql_tool(
         BadInput: the file is neither, or is not there.
         MissingExtra: it is a DuckDB file and duckdb is not installed.
     """
-    ask, dialect = _open(database, rows + 1, timeout_s)
-    tables = _describe(ask, dialect)
+    ask, dialect = open_database(database, rows + 1, timeout_s)
+    tables = tables_of(ask, dialect)
 
     def sql(query: str) -> str:
         header, found = ask(query)
@@ -62,7 +62,14 @@ def _cell(value: Any) -> str:
     return text if len(text) <= CELL else text[:CELL] + "…"
 
 
-def _open(database: "str | Path | sqlite3.Connection", most: int, timeout_s: float) -> tuple[Query, str]:
+def open_database(
+    database: "str | Path | sqlite3.Connection", most: int, timeout_s: float
+) -> tuple[Query, str]:
+    """A function that answers queries with `most` rows at most, and the dialect it wants them in.
+
+    Raises:
+        BadInput: it is no database, or is not there. MissingExtra: duckdb is wanted and not installed.
+    """
     if not isinstance(database, (str, Path)):
         content = database.serialize()
         return _sqlite(lambda: _restore(content), most, timeout_s), "SQLite"
@@ -154,7 +161,8 @@ def _duckdb(path: Path, most: int, timeout_s: float) -> Query:
     return ask
 
 
-def _describe(ask: Query, dialect: str) -> str:
+def tables_of(ask: Query, dialect: str) -> str:
+    """The tables of a database as the statements that made them, one a line."""
     if dialect == "SQLite":
         _, found = ask("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND type IN ('table', 'view')")
         return "\n".join(" ".join(row[0].split()) for row in found)

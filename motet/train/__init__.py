@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from motet.train.engine import REFERENCE, Adam, Engine, check_engine
     from motet.train.loop import Trained, train
     from motet.train.network import torch_engine
+    from motet.train.numeric import numeric_engine
     from motet.train.objective import LOSSES, Loss
-    from motet.train.plan import Plan, Stop
+    from motet.train.plan import Critic, Plan, Stop
     from motet.train.rows import Ledger, Row, Span, rows_of
     from motet.train.selfplay import Pool
     from motet.train.source import Episodes, Tasks
@@ -25,6 +26,8 @@ _HOME = {
     "LOSSES": "objective",
     "Loss": "objective",
     "Ledger": "rows",
+    "Critic": "plan",
+    "Horizon": "plan",
     "Plan": "plan",
     "Stop": "plan",
     "Row": "rows",
@@ -34,6 +37,7 @@ _HOME = {
     "Episodes": "source",
     "Tasks": "source",
     "tabular_engine": "tabular",
+    "numeric_engine": "numeric",
     "torch_engine": "network",
     "Trained": "loop",
     "train": "loop",
@@ -43,8 +47,10 @@ __all__ = [
     "LOSSES",
     "REFERENCE",
     "Adam",
+    "Critic",
     "Engine",
     "Episodes",
+    "Horizon",
     "Ledger",
     "Loss",
     "Plan",
@@ -55,6 +61,7 @@ __all__ = [
     "Tasks",
     "Trained",
     "check_engine",
+    "numeric_engine",
     "rows_of",
     "tabular_engine",
     "torch_engine",

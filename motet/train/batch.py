@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy
 import torch
 from torch import Tensor
 
@@ -20,6 +21,7 @@ class Batch(NamedTuple):
     reference_B_T: Tensor
     advantage_B_T: Tensor
     weight_B_T: Tensor
+    return_B_T: Tensor
     reward_B: Tensor
     label_B: Tensor
 
@@ -33,13 +35,15 @@ def tensors(rows: Sequence[Row]) -> Batch:
     width = max(len(row.ids) for row in rows)
 
     def numbers(name: str) -> Tensor:
-        every = [list(getattr(row, name)) for row in rows]
-        return torch.tensor([one + [torch.nan] * (width - len(one)) for one in every], dtype=torch.float64)
+        every = [getattr(row, name) for row in rows]
+        if not any(every):
+            return torch.full((len(rows), width), torch.nan, dtype=torch.float64)
+        return torch.from_numpy(numpy.array([(*one, *[torch.nan] * (width - len(one))) for one in every]))
 
-    mask = torch.tensor([[*row.mask, *[False] * (width - len(row.ids))] for row in rows])
+    mask = torch.from_numpy(numpy.array([(*row.mask, *[False] * (width - len(row.ids))) for row in rows]))
     mask[:, 0] = False
     return Batch(
-        ids_B_T=torch.tensor([[*row.ids, *[0] * (width - len(row.ids))] for row in rows]),
+        ids_B_T=torch.from_numpy(numpy.array([(*row.ids, *[0] * (width - len(row.ids))) for row in rows])),
         mask_B_T=mask,
         length_B=torch.tensor([len(row.ids) for row in rows]),
         sampler_B_T=numbers("logprobs"),
@@ -47,6 +51,7 @@ def tensors(rows: Sequence[Row]) -> Batch:
         reference_B_T=numbers("reference"),
         advantage_B_T=numbers("advantages"),
         weight_B_T=numbers("weights"),
+        return_B_T=numbers("returns"),
         reward_B=torch.tensor(
             [torch.nan if row.reward is None else row.reward for row in rows], dtype=torch.float64
         ),

@@ -4,6 +4,7 @@ An engine holds policies by id. Gradients add up over calls of `forward_backward
 """
 
 from collections.abc import Callable, Sequence
+from math import inf
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +20,7 @@ REFERENCE = "reference"
 """The policy that is never trained: the weights as all policies of an engine found them."""
 
 
-class Adam(Struct, frozen=True, omit_defaults=True):
+class Adam(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Knobs of one AdamW step (Loshchilov & Hutter 2019).
 
     Args:
@@ -34,6 +35,10 @@ class Adam(Struct, frozen=True, omit_defaults=True):
     eps: float = 1e-8
     weight_decay: float = 0.0
     clip: float | None = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.lr < inf:
+            raise BadInput(f"the learning rate is {self.lr!r}; expected a finite number, 0 or more")
 
 
 class Engine(Protocol):
@@ -71,7 +76,7 @@ class Engine(Protocol):
         """Take one step along the gradient and forget it.
 
         Returns:
-            `grad_norm` before clipping, and the new `step`.
+            the new `step`, and `grad_norm` before clipping where the engine knows it.
 
         Raises:
             MotetError: the gradient is not finite. No step is taken, and the gradient is forgotten.
@@ -167,7 +172,7 @@ def _check_learning(engine: Engine, one: str, two: str, rows: list[Row]) -> None
     assert metrics["tokens"] == sum(rows[0].mask), "the last token is trained too"
     assert same(before, engine.logprobs(one, rows)), "gradients alone moved the policy"
     stepped = engine.optim_step(one, Adam(lr=1e-2))
-    assert stepped["grad_norm"] > 0, "there was no gradient"
+    assert stepped.get("grad_norm", 1.0) > 0, "there was no gradient"
     assert engine.step(one) == 1, "a step is not counted"
     assert engine.step(two) == 0, "a step of one policy counts for another"
     gain = [b - a for a, b in zip(before[0], engine.logprobs(one, rows)[0], strict=True) if a == a]

@@ -4,6 +4,7 @@ RUN/curve.jsonl             one line an iteration
 RUN/checkpoints/000020/     a file for each policy, and `state.json`, written last
 RUN/pool/                   policies kept as opponents
 RUN/tapes.sqlite            every rollout
+RUN/report.html             curves, samples, ledger; kept up to date while the run goes on
 RUN/report.md
 """
 
@@ -20,6 +21,7 @@ from msgspec import Struct
 from motet.errors import BadInput, MotetError
 from motet.train.engine import Engine
 from motet.train.plan import Stop
+from motet.train.report import Dialogue
 from motet.train.rows import Ledger
 
 KEPT = 2
@@ -56,10 +58,10 @@ class State(Struct, kw_only=True):
     best: float | None = None
     waited: int = 0
     stopped: str = ""
-    samples: list[str] = []
+    samples: list[Dialogue] = []
     rival: str = ""
 
-    def note(self, ledger: Ledger, samples: list[str]) -> None:
+    def note(self, ledger: Ledger, samples: list[Dialogue]) -> None:
         """Add what one iteration brought."""
         total = self.drift() + ledger
         self.ledger = {"counts": dict(total.counts), "rejected": dict(total.rejected)}
@@ -98,11 +100,12 @@ class Folder:
             raise MotetError(f"cannot write the run folder {self.path}: {error}") from error
         self._curve: IO[str] | None = None
 
-    def open(self, plan: dict[str, Any], engine: Engine, *, resume: bool) -> State:
-        """Begin, or go on where the last checkpoint was.
+    def open(self, plan: dict[str, Any], engine: Engine, policies: Iterable[str], *, resume: bool) -> State:
+        """Begin, or go on where the last checkpoint was, which holds a file for each of `policies`.
 
         Raises:
-            BadInput: there is a run already and `resume` is off, or it is of another plan.
+            BadInput: there is a run already and `resume` is off, or it is of another plan. MotetError: the
+                last checkpoint is cut short, or lacks a file.
         """
         if found := self.checkpoints():
             if not resume:
@@ -110,25 +113,22 @@ class Folder:
                     f"{self.path} holds a run with {int(found[-1].name)} iterations; resume it, or give "
                     f"another folder"
                 )
-            state = self._resume(found[-1], engine)
-            for name in plan:
-                if name not in FREE and plan[name] != state.plan.get(name):
-                    raise BadInput(
-                        f"{self.path} holds another run: its {name} is {state.plan.get(name)!r}, not "
-                        f"{plan[name]!r}; give another folder"
-                    )
+            state = self._resume(found[-1], engine, policies, plan)
             state.stopped = "" if plan["stop"] != state.plan["stop"] else state.stopped
             state.plan = plan
             return state
         (self.path / "curve.jsonl").unlink(missing_ok=True)
         return State(plan=plan)
 
-    def _resume(self, place: Path, engine: Engine) -> State:
-        """Put the engine and the curve back to a checkpoint."""
+    def _resume(self, place: Path, engine: Engine, policies: Iterable[str], plan: Mapping[str, Any]) -> State:
+        """Put the engine and the curve back to a checkpoint of this plan."""
         try:
             state = msgspec.json.decode((place / "state.json").read_bytes(), type=State)
-            for file in sorted(place.glob("*.safetensors")):
-                engine.load(file.stem, file)
+            self._check(plan, state.plan)
+            for policy in policies:
+                if not (file := place / f"{policy}.safetensors").exists():
+                    raise MotetError(f"{file.name} is missing")
+                engine.load(policy, file)
         except BadInput:
             raise
         except (msgspec.DecodeError, MotetError) as error:
@@ -138,6 +138,14 @@ class Folder:
         lines = [line for line in self.curve() if line["iteration"] <= state.iteration]
         _write(self.path / "curve.jsonl", b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
         return state
+
+    def _check(self, plan: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+        for name in plan:
+            if name not in FREE and plan[name] != before.get(name):
+                raise BadInput(
+                    f"{self.path} holds another run: its {name} is {before.get(name)!r}, not "
+                    f"{plan[name]!r}; give another folder"
+                )
 
     def checkpoints(self) -> list[Path]:
         """The whole ones, oldest first."""

@@ -1,22 +1,24 @@
 """An engine on gradients of torch. What computes log-probabilities (`Body`) is a table or a language model;
 losses, micro-batches, optimisers and checkpoints are the same for both."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from math import isfinite, nan
+from operator import is_
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from motet import losses
-from motet.errors import BadInput, MotetError, UnknownName
+from motet.errors import MotetError, UnknownName
 from motet.models.protocol import Model
-from motet.models.torch_checkpoint import WEIGHT, About, check_base, read_checkpoint, write_checkpoint
+from motet.models.torch_checkpoint import WEIGHT, About, check_base, placed, read_checkpoint, write_checkpoint
+from motet.models.torch_weights import gathered
+from motet.train.around import checked, metrics, pairs_in_order, rollouts_of, with_reference_point
 from motet.train.batch import Batch, micro_batches, tensors
 from motet.train.engine import REFERENCE, Adam
-from motet.train.objective import OFF_POLICY, Kind, Loss, kind_of, total, weights_of
+from motet.train.objective import Loss, kind_of, total, weights_of
 from motet.train.rows import Row
 from motet.types import Sampling, Tokens
 
@@ -58,13 +60,22 @@ class Body(Protocol):
         """Take over the weights, or raise BadInput and change nothing."""
         ...
 
-    def share(self, batches: list[list[int]]) -> list[list[int]]:
+    def share(self, policy: str, batches: list[list[int]]) -> Iterable[list[int]]:
         """This process's part of the micro-batches."""
         ...
 
     def add_up(self, tensor: Tensor) -> Tensor:
         """The sum of a tensor over all processes."""
         ...
+
+
+class _Dealt(NamedTuple):
+    """Rows that a loss was computed over."""
+
+    rows: tuple[Row, ...]
+    loss: Loss
+    batch: Batch
+    micro: list[list[int]]
 
 
 class GradientEngine:
@@ -77,6 +88,7 @@ class GradientEngine:
     def __init__(self, body: Body, micro_tokens: int = 2048) -> None:
         self._body, self._micro_tokens = body, micro_tokens
         self._optimizers: dict[str, torch.optim.AdamW] = {}
+        self._latest: _Dealt | None = None
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -95,14 +107,14 @@ class GradientEngine:
         """Add the gradient of a loss over these rows to the policy's."""
         self._known(policy)
         kind = kind_of(loss)
-        batch = _checked(rows, loss, kind)
+        batch, micro = self._dealt(rows, loss)
         if loss.name == "kto" and "reference" not in loss.options:
-            loss = _with_reference(loss, batch, self._scores(policy, rows))
-        weight = weights_of(batch, _rollouts(rows), loss)
+            loss = with_reference_point(loss, batch, self._scores(policy, rows))
+        weight = weights_of(batch, rollouts_of(rows), loss)
         logp = torch.zeros_like(batch.sampler_B_T)
         summed = torch.zeros(1, dtype=torch.float64)
-        for index in self._body.share(list(micro_batches(rows, self._micro_tokens))):
-            index = _paired(index, batch) if loss.name == "dpo" else index
+        for index in self._body.share(policy, micro):
+            index = pairs_in_order(index, batch) if loss.name == "dpo" else index
             part = Batch(*(tensor[index] for tensor in batch))
             scored, entropy = self._body.score(policy, part, loss.needs_entropy)
             # One weight a pair, not a row, for pairs.
@@ -113,7 +125,7 @@ class GradientEngine:
             summed += value.detach()
             logp[index] = scored.detach()
         logp, summed = self._body.add_up(logp), self._body.add_up(summed)
-        return _metrics(batch, logp, summed.item(), loss, kind)
+        return metrics(batch, logp, summed.item(), loss, kind)
 
     def optim_step(self, policy: str, optimizer: Adam) -> dict[str, float]:
         """Take one step along the gradient and forget it."""
@@ -123,7 +135,7 @@ class GradientEngine:
                 parameter.grad = torch.zeros_like(parameter)
             parameter.grad = self._body.add_up(parameter.grad)
         clip = float("inf") if optimizer.clip is None else optimizer.clip
-        norm = torch.nn.utils.clip_grad_norm_(parameters.values(), clip).item()
+        norm = gathered(torch.nn.utils.clip_grad_norm_(parameters.values(), clip)).item()
         if not isfinite(norm):
             for parameter in parameters.values():
                 parameter.grad = None
@@ -162,6 +174,9 @@ class GradientEngine:
 
     def save(self, policy: str, path: str | Path) -> None:
         """Write all there is of the policy to one file, atomically."""
+        write_checkpoint(path, self._kept(policy), self._body.about(policy))
+
+    def _kept(self, policy: str) -> dict[str, Tensor]:
         parameters = self._body.parameters(self._known(policy))
         state = self._optimizer(policy, parameters).state
         kept: dict[str, Tensor] = {WEIGHT + name: p for name, p in parameters.items()}
@@ -170,13 +185,16 @@ class GradientEngine:
                 f"{key}.{name}": state[parameter][key] for key in _ADAM if key in state.get(parameter, {})
             }
         kept["random"] = torch.get_rng_state()
-        write_checkpoint(path, kept, self._body.about(policy))
+        return {name: gathered(tensor.detach()) for name, tensor in kept.items()}
 
     def load(self, policy: str, path: str | Path) -> None:
         """Make the policy what was saved."""
         own = self._body.about(self._known(policy))
         saved, about = read_checkpoint(path)
         check_base(about, own.base, path)
+        self._take(policy, saved, about, path)
+
+    def _take(self, policy: str, saved: dict[str, Tensor], about: About, path: str | Path) -> None:
         self._body.restore(policy, saved, about, path)
         self._body.stepped(policy, about.step)
         self._optimizers.pop(policy, None)
@@ -187,8 +205,17 @@ class GradientEngine:
             if (found := {k: saved[f"{k}.{name}"] for k in _ADAM if f"{k}.{name}" in saved}).keys() == set(
                 _ADAM
             ):
-                state[parameter] = {k: t.to(parameter.device) if k != "step" else t for k, t in found.items()}
+                state[parameter] = {k: t if k == "step" else placed(t, parameter) for k, t in found.items()}
         torch.set_rng_state(saved["random"])
+
+    def _dealt(self, rows: Sequence[Row], loss: Loss) -> tuple[Batch, list[list[int]]]:
+        """The rows, checked, as tensors and as micro-batches; kept for the next epoch on the same rows."""
+        last = self._latest
+        if last and last.loss == loss and len(last.rows) == len(rows) and all(map(is_, last.rows, rows)):
+            return last.batch, last.micro
+        batch = checked(rows, loss, kind_of(loss))
+        self._latest = _Dealt(tuple(rows), loss, batch, list(micro_batches(rows, self._micro_tokens)))
+        return batch, self._latest.micro
 
     def _known(self, policy: str, *more: str) -> str:
         if policy not in self._body.policies and policy not in more:
@@ -199,7 +226,7 @@ class GradientEngine:
         batch = tensors(rows)
         logp = torch.zeros_like(batch.sampler_B_T)
         with torch.no_grad():
-            for index in self._body.share(list(micro_batches(rows, self._micro_tokens))):
+            for index in self._body.share(policy, list(micro_batches(rows, self._micro_tokens))):
                 part = Batch(*(tensor[index] for tensor in batch))
                 logp[index] = self._body.score(policy, part, False)[0]
         return self._body.add_up(logp)
@@ -213,101 +240,3 @@ class GradientEngine:
         if new := [p for p in parameters.values() if id(p) not in held]:
             optimizer.add_param_group({"params": new})
         return optimizer
-
-
-def _checked(rows: Sequence[Row], loss: Loss, kind: Kind) -> Batch:
-    """The rows as tensors, if they have all that the loss reads inside their masks."""
-    if not rows:
-        raise BadInput(
-            f"no rows to compute the loss {loss.name!r} over; every one may have been filtered out"
-        )
-    batch = tensors(rows)
-    if not bool(batch.mask_B_T.any()):
-        raise BadInput(f"none of the {len(rows)} rows has a token to train on: their masks are empty")
-    wanted = dict.fromkeys(kind.reads)
-    if loss.kl:
-        wanted["reference"] = None
-    for name in wanted:
-        for number, row in enumerate(rows):
-            if not _has(row, name):
-                raise BadInput(
-                    f"row {number} has no {name} for the tokens that {loss.name!r} trains; {_HINTS[name]}"
-                )
-    if loss.name not in OFF_POLICY:
-        known = ~batch.sampler_B_T.isnan() | ~batch.old_B_T.isnan()
-        if bool((batch.mask_B_T & ~known).any()):
-            raise BadInput(
-                f"loss {loss.name!r} needs the sampler's log-probabilities, and some rows have none; sample "
-                f"with a model that gives them, or fill `old` from Engine.logprobs before the first step"
-            )
-    if loss.name == "dpo":
-        _check_pairs(rows)
-    return batch
-
-
-_HINTS = {
-    "advantages": "fill them with Row.credited",
-    "reference": "fill it with Engine.logprobs(REFERENCE, rows)",
-    "reward": "a row that could not be scored has to be left out",
-    "label": "it is above 0 for a wanted row, below 0 for an unwanted one",
-    "pair": "the two rows of a preference share a name",
-}
-
-
-def _has(row: Row, name: str) -> bool:
-    match value := getattr(row, name):
-        case tuple():
-            inside = [x for x, on in zip(value, row.mask, strict=False) if on]
-            return len(value) == len(row.ids) and all(map(isfinite, inside))
-        case None:
-            return False
-        case float():
-            return isfinite(value) and (name != "label" or value != 0)
-        case _:
-            return bool(value)
-
-
-def _check_pairs(rows: Sequence[Row]) -> None:
-    pairs: dict[str, list[float]] = {}
-    for row in rows:
-        pairs.setdefault(row.pair, []).append(row.label)
-    for name, labels in pairs.items():
-        if sorted(label > 0 for label in labels) != [False, True]:
-            raise BadInput(f"pair {name!r} has the labels {labels}; expected one row above 0 and one below")
-
-
-def _paired(index: list[int], batch: Batch) -> list[int]:
-    """Wanted rows first: pairs come together and in one order, so that the n-th of each belong together."""
-    wanted = [i for i in index if batch.label_B[i] > 0]
-    return [*wanted, *(i for i in index if batch.label_B[i] < 0)]
-
-
-def _with_reference(loss: Loss, batch: Batch, logp: Tensor) -> Loss:
-    """KTO's reference point: how far the policy is from its reference on these rows, at least 0."""
-    ratio = losses.log_ratio(logp, batch.reference_B_T, batch.mask_B_T)
-    options = {**loss.options, "reference": max(0.0, ratio.mean().item())}
-    return Loss(loss.name, options, loss.reduction, loss.length)
-
-
-def _rollouts(rows: Sequence[Row]) -> Tensor:
-    numbers: dict[object, int] = {}
-    return torch.tensor([numbers.setdefault(row.run or i, len(numbers)) for i, row in enumerate(rows)])
-
-
-def _metrics(batch: Batch, logp: Tensor, value: float, loss: Loss, kind: Kind) -> dict[str, float]:
-    mask = batch.mask_B_T
-    found = {
-        "loss": value,
-        "rows": float(len(mask)),
-        "tokens": float(mask.sum()),
-        "logp": logp[mask].mean().item(),
-    }
-    sampled = mask & ~batch.sampler_B_T.isnan()
-    if loss.name not in OFF_POLICY:
-        found |= losses.mismatch(logp, batch.sampler_B_T, sampled, cap=loss.cap or 2.0)
-    if kind.bounds:
-        old = batch.old_B_T.where(~batch.old_B_T.isnan(), batch.sampler_B_T)
-        low, high = (loss.options.get(side, kind.bounds[side]) for side in ("low", "high"))
-        ratio = losses.ratio(logp, old, mask, of_rows=kind.of_rows)[mask]
-        found["clipped"] = ((ratio < 1 - low) | (ratio > 1 + high)).double().mean().item()
-    return found

@@ -19,16 +19,28 @@ from motet.performance import run_blocking
 from motet.tape import Store
 from motet.teams import Team
 from motet.train import selfplay
-from motet.train.assign import credited, means
+from motet.train.assign import credited, means, replayed
+from motet.train.critic import appraised, critics_of
 from motet.train.engine import REFERENCE, Engine
 from motet.train.folder import Folder, Line, State
+from motet.train.gain import informed
+from motet.train.made import engine_for
 from motet.train.objective import Loss
 from motet.train.plan import Plan, read_plan
 from motet.train.progress import shown
-from motet.train.report import report, spoken
+from motet.train.report import Dialogue, render, report, spoken
 from motet.train.rows import Ledger, Row, rows_of
 from motet.train.selfplay import NOW
-from motet.train.source import Marked, Rollout, Source, checked_policies, derived, source_of, trained_voices
+from motet.train.source import (
+    Marked,
+    Rollout,
+    Source,
+    Tasks,
+    checked_policies,
+    derived,
+    source_of,
+    trained_voices,
+)
 
 Measure = Callable[[Engine], Mapping[str, float]]
 """An exact measure of the policies, e.g. their exploitability."""
@@ -50,7 +62,7 @@ class Trained:
     curve: list[Line]
     ledger: Ledger
     stopped: str
-    samples: tuple[list[str], list[str]] = field(repr=False)
+    samples: tuple[list[Dialogue], list[Dialogue]] = field(repr=False)
     folder: Path | None = None
 
     def report(self) -> str:
@@ -62,8 +74,8 @@ def train(
     what: Source | Team[...] | str,
     suite: Marked | None = None,
     *,
-    engine: Engine,
     policies: Mapping[str, str],
+    engine: Engine | None = None,
     evaluate: Source | Marked | Measure | None = None,
     out: str | Path | None = None,
     resume: bool = False,
@@ -73,8 +85,9 @@ def train(
 
     Args:
         what: a team, with its `suite`; or the name of an environment; or a `Source`.
-        engine: holds the policies (`tabular_engine`, `torch_engine`).
-        policies: the policy of each voice; voices may share one, and `*` is everybody.
+        policies: the policy of each voice; voices may share one, and `*` is everybody. Without an engine:
+            `lora` or `full` for each voice, trained on the weights that it is cast with.
+        engine: holds the policies (`tabular_engine`, `torch_engine`, …).
         evaluate: held-out work (a suite for the team, or a `Source`), or a function of the engine that
             measures exactly.
         out: folder for checkpoints, curve, tapes and report; without one nothing is kept.
@@ -85,17 +98,20 @@ def train(
         BadInput: a voice without ids, a group that began in different states, a folder that is in use or
             holds another run. UnknownName: no such voice, policy, preset, option or setting.
     """
+    if engine is None:
+        engine, policies = engine_for(what.team if isinstance(what, Tasks) else what, policies)
     source = source_of(what, suite)
     test = source_of(what, evaluate, shuffled=False) if isinstance(evaluate, Marked) else evaluate
     settings = read_plan(plan)
     policies = checked_policies(source, policies, engine.policies)
+    critics_of(settings.critic, policies, engine.policies)
     if settings.pool:
         selfplay.check_pool(settings.pool, set(policies.values()), engine.policies)
     with ExitStack() as held:
         folder = Folder(out or held.enter_context(TemporaryDirectory(prefix="motet-train-")))
         held.callback(folder.close)
-        state = folder.open(settings.told(source.name, policies), engine, resume=resume)
         loop = Loop(source, test, engine, policies, settings, folder, keep=out is not None)
+        state = folder.open(settings.told(source.name, policies), engine, loop.learners, resume=resume)
         return run_blocking(loop.run(state))
 
 
@@ -112,7 +128,7 @@ class Loop:
     keep: bool
 
     async def run(self, state: State) -> Trained:
-        """The story: until enough is done, collect, credit, update, evaluate, checkpoint."""
+        """The story: until enough is done, iterate, log, checkpoint."""
         plan, folder = self.plan, self.folder
         rollouts: list[Rollout] = []
         with shown(plan.iterations) as show:
@@ -120,31 +136,47 @@ class Loop:
                 folder.log({"iteration": 0, **await self.evaluate()})
             while state.iteration < plan.iterations and not state.stopped:
                 begun = time.perf_counter()
-                policies = selfplay.swapped(self.policies, state.iteration, plan.swap_every)
-                rollouts, trained = await self.collect(state, policies)
-                ledger = Ledger()
-                runs = [rollout.run for rollout in rollouts]
-                rows = [
-                    row
-                    for run, voices in zip(runs, trained, strict=True)
-                    for row in rows_of([run.tape], trained_voices(voices, run), ledger=ledger)
-                ]
-                rows, given = credited(rollouts, rows, plan.credit, state.credit, plan.options)
-                state.credit = given.state
-                state.note(ledger, [] if state.samples else [spoken(r) for r in rollouts[:3]])
-                line = self.update(rows, state.iteration)
-                state.iteration += 1
-                line |= means(rollouts, trained) | {f"credit/{k}": float(v) for k, v in given.counts.items()}
-                line |= self.meet(state, rollouts, trained)
-                if self.due(state, plan.evaluate_every):
-                    line |= await self.evaluate()
+                line, rollouts = await self.iterate(state)
                 state.watch(plan.stop, line)
                 line["seconds"] = time.perf_counter() - begun
                 folder.log({"iteration": state.iteration, **line})
                 show(state.iteration, line)
                 if self.due(state, plan.checkpoint_every):
-                    folder.checkpoint(self.engine, sorted(set(self.policies.values())), state)
+                    folder.checkpoint(self.engine, self.learners, state)
+                    self.draw(state, [spoken(r) for r in rollouts[:3]], running=True)
         return self.trained(state, [spoken(r) for r in rollouts[:3]])
+
+    async def iterate(self, state: State) -> tuple[Line, list[Rollout]]:
+        """Collect, credit, update, evaluate: a line of the curve, and the rollouts it comes from."""
+        plan, at = self.plan, state.iteration
+        policies = selfplay.swapped(self.policies, at, plan.swap_every)
+        rollouts, trained = await self.collect(state, policies)
+        ledger = Ledger()
+        rows = [
+            row
+            for rollout, voices in zip(rollouts, trained, strict=True)
+            for row in rows_of([rollout.run.tape], trained_voices(voices, rollout.run), ledger=ledger)
+        ]
+        state.note(ledger, [] if state.samples else [spoken(r) for r in rollouts[:3]])
+        rollouts, line = appraised(self.engine, plan.critic, rollouts, rows)
+        rollouts = informed(rollouts, rows, plan.credit, self.engine)
+        rows, given = credited(rollouts, rows, plan.credit, state.credit, plan.options)
+        state.credit = given.state
+        line |= self.update(rows, at)
+        state.iteration += 1
+        if plan.horizon:
+            line["horizon"] = float(plan.horizon.at(at))
+        line |= means(rollouts, trained) | {f"credit/{k}": float(v) for k, v in given.counts.items()}
+        line |= self.meet(state, rollouts, trained)
+        if self.due(state, plan.evaluate_every):
+            line |= await self.evaluate()
+        return line, rollouts
+
+    @property
+    def learners(self) -> list[str]:
+        """All that a checkpoint holds: policies and critics."""
+        policies = set(self.policies.values())
+        return sorted(policies | critics_of(self.plan.critic, self.policies, self.engine.policies))
 
     def due(self, state: State, every: int) -> bool:
         """Whether it is time for what is done every so often, and at the end."""
@@ -165,25 +197,33 @@ class Loop:
             self.engine.load(plan.pool.slot, self.folder.pool(rival))
             lineups = selfplay.lineups(plan.pool, policies, self.source.voices, plan.groups, at)
             state.rival = rival
-        teams = [self.cast(self.source, lineup) for lineup in lineups]
+        alike = {id(lineup): lineup for lineup in lineups}
+        made = {which: self.cast(self.source, lineup) for which, lineup in alike.items()}
+        teams = [made[id(lineup)] for lineup in lineups]
+        if plan.horizon:
+            teams = [t.configured(**{plan.horizon.knob: plan.horizon.at(at)}) for t in teams]
         slot = plan.pool.slot if plan.pool else ""
-        store = self.store()
+        store, aside = self.store(), Store.memory()
+        trained = [{v: p for v, p in lineup.items() if p != slot} for lineup in lineups]
 
         async def rollout(number: int) -> Rollout:
             group, sample = divmod(number, plan.group_size)
-            seed = derived(plan.seed, at, group, sample)
-            return await self.source.rollout(teams[group], at * plan.groups + group, seed, store)
+            team, seed = teams[group], derived(plan.seed, at, group, sample)
+            found = await self.source.rollout(team, at * plan.groups + group, seed, store)
+            voices = trained_voices(trained[group], found.run)
+            return await replayed(self.source, team, found, voices, plan, aside)
 
         try:
             rollouts = await collect(rollout, range(plan.groups * plan.group_size), at_once=plan.at_once)
         finally:
             store.close()
-        trained = [{v: p for v, p in lineup.items() if p != slot} for lineup in lineups]
+            aside.close()
         return rollouts, [voices for voices in trained for _ in range(plan.group_size)]
 
     def cast(self, source: Source, policies: Mapping[str, str]) -> Team[...]:
         """The team with its voices sung by the policies as they are now."""
-        return source.cast({v: self.engine.model(p) for v, p in policies.items() if v in source.voices})
+        voices = source.voices
+        return source.cast({v: self.engine.model(p) for v, p in policies.items() if v in voices})
 
     def update(self, rows: Sequence[Row], iteration: int) -> Line:
         """One step (or `epochs`) of each policy on its rows; a policy without any stays as it is."""
@@ -235,7 +275,7 @@ class Loop:
         score = {"score": sum(rewards) / len(rewards)} if rewards else {}
         return {f"test/{name}": value for name, value in found.items()} | score
 
-    def trained(self, state: State, samples: list[str]) -> Trained:
+    def trained(self, state: State, samples: list[Dialogue]) -> Trained:
         """What came of it, with the report in the run's folder."""
         ledger, curve = state.drift(), self.folder.curve()
         team = self.cast(self.source, self.policies)
@@ -243,4 +283,18 @@ class Loop:
         done = Trained(team, curve, ledger, state.stopped, (state.samples, samples), folder)
         if folder:
             (folder / "report.md").write_text(done.report())
+            self.draw(state, samples)
         return done
+
+    def draw(self, state: State, samples: list[Dialogue], *, running: bool = False) -> None:
+        """The page of the run as it stands."""
+        page = render(
+            self.source.name,
+            self.folder.curve(),
+            (state.samples, samples),
+            state.drift(),
+            of=self.plan.iterations,
+            stopped=state.stopped,
+            running=running,
+        )
+        (self.folder.path / "report.html").write_text(page)

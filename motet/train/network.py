@@ -1,11 +1,10 @@
 """Policies on a language model: one LoRA adapter each on shared weights, or weights of their own.
 
-Started by `accelerate launch`, every process computes its share of the micro-batches; their gradients add up
-to those of one process, since each token's weight is known before the batch is dealt out.
+Of several processes (`motet.train.processes`), each computes its share of samples and micro-batches; their
+gradients add up to those of one process, since each token's weight is known before the batch is dealt out.
 """
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,14 @@ from motet.errors import BadInput, ContextOverflow
 from motet.losses import entropy as entropy_of
 from motet.models.torch import Torch
 from motet.models.torch_adapters import Lora, adapted, whole
+from motet.models.torch_batch import drawn
 from motet.models.torch_checkpoint import About, address, restore
-from motet.models.torch_sample import Request, generate
+from motet.models.torch_sample import Drawing, Request, generate
 from motet.models.torch_weights import Base, Policy, load_base
 from motet.train.batch import Batch
 from motet.train.engine import REFERENCE
 from motet.train.gradient import GradientEngine
+from motet.train.processes import Processes, Together, processes
 from motet.train.tree import arguments, fits, grow
 from motet.types import Sampling, Tokens
 
@@ -32,9 +33,12 @@ class Network:
 
     Args:
         policies: the shape of each policy's adapter; None trains weights of its own.
+        among: the processes that all have this network; None when there is one.
     """
 
-    def __init__(self, base: Base, policies: Mapping[str, Lora | None]) -> None:
+    def __init__(
+        self, base: Base, policies: Mapping[str, Lora | None], among: Processes | None = None
+    ) -> None:
         base.module.requires_grad_(False)
         self.base = base
         order = sorted(policies.items(), key=lambda item: item[1] is not None)  # copies before adapters
@@ -46,7 +50,9 @@ class Network:
         self._reference = Policy(base, base.module)
         self._models = {name: Torch(policy, keep_empty=True) for name, policy in self._policies.items()}
         self._models[REFERENCE] = Torch(self._reference, keep_empty=True)
-        self._state = _processes()
+        self._among = among
+        if among and among.sharded:
+            self._shard(among)
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -74,7 +80,10 @@ class Network:
         return self.policy(policy).step
 
     def stepped(self, policy: str, step: int) -> None:
-        self._policies[policy].step = step
+        mine = self._policies[policy]
+        mine.step = step
+        if self.base.sharded:
+            _ = mine.digest  # while all processes are here: alone, none of them can know it
 
     def model(self, policy: str) -> Torch:
         return self._models[policy]
@@ -115,12 +124,20 @@ class Network:
             raise ContextOverflow(f"prompt and reply need {longest} tokens, {self.base.n_ctx} available")
         requests = [Request(tuple(p), tuple(range(first, first + n)), sampling, most) for p in prompts]
         words = self.base.vocabulary
-        with self.policy(policy).active() as module:
-            drawn = generate(module, words, requests)
+        _, groups = drawn(self.policy(policy), requests)
         return [
             [Tokens(words.label, request.prompt, one.ids, one.logprobs) for one in group]
-            for request, group in zip(requests, drawn, strict=True)
+            for request, group in zip(requests, groups, strict=True)
         ]
+
+    def draw(self, policy: str, requests: Sequence[Request]) -> Drawing:
+        """Draw this process's share of the samples; all of them are known in all processes."""
+        assert self._among
+        mine, among = self.policy(policy), self._among
+        with mine.active() as module, among.in_step(module):
+            groups = generate(module, self.base.vocabulary, among.dealt(requests))
+        parts = among.gather(groups)
+        return mine.version, [[one for part in parts for one in part[i]] for i in range(len(requests))]
 
     def restore(self, policy: str, saved: dict[str, Tensor], about: About, path: str | Path) -> None:
         mine = self._policies[policy]
@@ -134,16 +151,26 @@ class Network:
         restore(mine, saved, path)
         self.base.drawn = about.drawn
 
-    def share(self, batches: list[list[int]]) -> list[list[int]]:
-        if self._state is None:
-            return batches
-        return batches[self._state.process_index :: self._state.num_processes]
+    def share(self, policy: str, batches: list[list[int]]) -> Iterable[list[int]]:
+        if not (among := self._among):
+            yield from batches
+            return
+        mine = batches[among.index :: among.count]
+        yield from mine
+        if among.sharded and len(mine) * among.count < len(batches):
+            with self.policy(policy).active() as module:
+                among.idle(module)
 
     def add_up(self, tensor: Tensor) -> Tensor:
-        if self._state is None:
-            return tensor
-        torch.distributed.all_reduce(tensor)
-        return tensor
+        return self._among.add_up(tensor) if self._among else tensor
+
+    def _shard(self, among: Processes) -> None:
+        for module in {id(p.module): p.module for p in (self._reference, *self._policies.values())}.values():
+            among.shard(module)
+            module.to(among.device)
+        self.base.sharded = True
+        for policy in self._policies.values():
+            _ = policy.digest
 
 
 @contextmanager
@@ -164,15 +191,6 @@ def _only(module: Any, row: Tensor, at: Tensor) -> Iterator[None]:
         handle.remove()
 
 
-def _processes() -> Any:
-    """What `accelerate` knows of the other processes; None when there are none."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
-        return None
-    import accelerate  # type: ignore[import-untyped]
-
-    return accelerate.PartialState(cpu=not torch.cuda.is_available())
-
-
 def torch_engine(
     base: str | Base,
     policies: Mapping[str, Lora | None] | Sequence[str] = ("policy",),
@@ -183,18 +201,49 @@ def torch_engine(
 ) -> GradientEngine:
     """An engine whose policies are language models.
 
+    On several GPUs or machines, start the script, or `motet train FILE.py`, by the launcher of accelerate:
+
+        accelerate launch --num_processes 4 --multi_gpu --no_python motet train FILE.py
+        accelerate launch --num_processes 4 --use_fsdp --fsdp_version 2 --no_python motet train FILE.py
+
+    Process 0 goes on from here, and the others work for it (`motet.train.processes`). With FSDP the layers of
+    base and policies are split among them, adapters are not; each process still reads all weights into main
+    memory. Results and checkpoints are those of one process.
+
     Args:
         base: what follows `torch:` in a model's name, or weights already read.
         policies: their ids, each with the shape of its adapter; None trains a copy of all weights. A list
             of ids gives each a LoRA of rank 8.
-        device: where to compute; a GPU when there is one. dtype: what in.
+        device: where to compute; a GPU when there is one. Several processes compute where the launcher
+            says. dtype: what in.
         micro_tokens: padded tokens that are computed at once; bounds the memory, changes no result.
 
     Raises:
-        BadInput: no such weights. MissingExtra: torch, transformers or peft is not installed.
+        BadInput: no such weights, or FSDP other than version 2. MissingExtra: torch, transformers, peft or
+            accelerate is not installed.
     """
-    found = base if isinstance(base, Base) else load_base(base.removeprefix("torch:"), dtype)
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    found.module.to(device)
-    shapes = policies if isinstance(policies, Mapping) else dict.fromkeys(policies, Lora())
-    return GradientEngine(Network(found, shapes), micro_tokens)
+    shapes = dict(policies) if isinstance(policies, Mapping) else dict.fromkeys(policies, Lora())
+    among = processes()
+    if among is None:
+        found = base if isinstance(base, Base) else load_base(base.removeprefix("torch:"), dtype)
+        found.module.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        return GradientEngine(Network(found, shapes), micro_tokens)
+    if among.index:
+        among.follow()
+    # Weights that were read already are read again: what is in this process's memory is not in the others'.
+    if isinstance(base, Base):
+        dtype = str(base.module.dtype).removeprefix("torch.")
+    name = address(base) if isinstance(base, Base) else base.removeprefix("torch:")
+    return among.call(_made, name, shapes, dtype, micro_tokens)
+
+
+def _made(name: str, shapes: dict[str, Lora | None], dtype: str, micro_tokens: int) -> GradientEngine:
+    """This process's part of an engine."""
+    among, base = processes(), load_base(name, dtype)
+    assert among
+    if not among.sharded:
+        base.module.to(among.device)
+    network = Network(base, shapes, among)
+    engine = Together(network, micro_tokens, among)
+    base.draw = engine.draw
+    return engine

@@ -13,7 +13,7 @@ from motet.losses import KlForm, Reduction
 from motet.train.batch import Batch
 
 
-class Loss(Struct, frozen=True, omit_defaults=True):
+class Loss(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What is descended.
 
     Args:
@@ -35,6 +35,10 @@ class Loss(Struct, frozen=True, omit_defaults=True):
     entropy: float = 0.0
     smoothing: dict[str, Any] = field(default_factory=dict)
     cap: float | None = 2.0
+
+    def __post_init__(self) -> None:
+        if self.cap is not None and not self.cap > 0:
+            raise BadInput(f"cap is {self.cap!r}; expected a number above 0, or None for no guard")
 
     @property
     def needs_entropy(self) -> bool:
@@ -82,6 +86,10 @@ def _sft(b: Batch, logp: Tensor, old: Tensor, o: dict[str, Any]) -> Tensor:
     return losses.sft(logp, b.mask_B_T, b.weight_B_T.nan_to_num(1.0))
 
 
+def _value(b: Batch, logp: Tensor, old: Tensor, o: dict[str, Any]) -> Tensor:
+    return losses.value(logp, b.return_B_T, b.mask_B_T)
+
+
 def _dpo(b: Batch, logp: Tensor, old: Tensor, o: dict[str, Any]) -> Tensor:
     ratio_B = losses.log_ratio(logp, b.reference_B_T, b.mask_B_T)
     return losses.dpo(ratio_B[b.label_B > 0], ratio_B[b.label_B < 0], **o)
@@ -101,12 +109,13 @@ LOSSES: dict[str, Kind] = {
     "aepo": _clipped(losses.aepo),
     "sft": Kind(_sft),
     "rwr": Kind(_rwr, ("tau", "most"), ("reward",)),
+    "value": Kind(_value, (), ("returns",)),
     "dpo": Kind(_dpo, ("beta", "smoothing"), ("reference", "label", "pair"), rows=True),
     "kto": Kind(_kto, ("reference", "beta", "desirable", "undesirable"), ("reference", "label"), rows=True),
 }
 """The losses by name."""
 
-OFF_POLICY = ("sft", "rwr", "dpo", "kto")
+OFF_POLICY = ("sft", "rwr", "value", "dpo", "kto")
 """Losses of rows that may come from anywhere: the sampler's log-probabilities play no part."""
 
 

@@ -1,7 +1,8 @@
 """How a training run goes: its numbers, and when it stops."""
 
 from collections.abc import Mapping
-from typing import Any
+from math import inf
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -13,7 +14,7 @@ from motet.train.objective import Loss, kind_of
 from motet.train.selfplay import Pool
 
 
-class Stop(Struct, frozen=True):
+class Stop(Struct, frozen=True, forbid_unknown_fields=True):
     """When to stop early.
 
     Args:
@@ -37,6 +38,51 @@ class Stop(Struct, frozen=True):
         return self.target is not None and not self.better(self.target, value)
 
 
+class Horizon(Struct, frozen=True, forbid_unknown_fields=True):
+    """Short episodes first, long ones later: ScalingInter-RL (Xi et al. 2025, arXiv:2509.08755; system 252).
+
+    Short ones teach to use what is known, long ones to explore. Evaluation is never cut short.
+
+    Args:
+        first, last: turns of an episode at the beginning, and at most.
+        grow, every: so many more turns after every so many iterations.
+        knob: the team's parameter that bounds its turns; environments call it `turns`.
+    """
+
+    first: int
+    last: int
+    grow: int = 1
+    every: int = 10
+    knob: str = "turns"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.first <= self.last or self.grow < 1 or self.every < 1:
+            raise BadInput(f"{self}: expected 1 <= first <= last, and grow and every of 1 or more")
+
+    def at(self, iteration: int) -> int:
+        """How long an episode of this iteration, counted from 0, may be."""
+        return min(self.last, self.first + self.grow * (iteration // self.every))
+
+
+class Critic(Struct, frozen=True, forbid_unknown_fields=True):
+    """Critics for credit that subtracts values, learned along the way (`motet.train.critic`).
+
+    Args:
+        of: the critic of each policy; policies may share one.
+        sees: `own`: what the voice saw (independent PPO); `all`: that, and what the other voices saw that
+            acted in the same step of the world (MAPPO).
+        gamma, lam: of the λ-returns that critics learn.
+        epochs: steps taken on the rows of one iteration.
+    """
+
+    of: dict[str, str]
+    sees: Literal["own", "all"] = "own"
+    gamma: float = 0.99
+    lam: float = 0.95
+    adam: Adam = Adam(lr=1e-3)
+    epochs: int = 1
+
+
 class Plan(Struct, frozen=True, kw_only=True):
     """How to train.
 
@@ -53,6 +99,8 @@ class Plan(Struct, frozen=True, kw_only=True):
         swap_every: after so many iterations the policies change roles (CORY); 0 is never.
         stop: when to stop early.
         pool: play a share of the groups against past selves.
+        critic: who says what states are worth, for credit that reads values.
+        horizon: how long episodes may be; without one as long as they are.
         keep_tapes: write every rollout to the run's folder.
     """
 
@@ -73,6 +121,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     swap_every: int = 0
     stop: Stop | None = None
     pool: Pool | None = None
+    critic: Critic | None = None
+    horizon: Horizon | None = None
     keep_tapes: bool = True
 
     def told(self, source: str, policies: Mapping[str, str]) -> dict[str, Any]:
@@ -84,6 +134,11 @@ class Plan(Struct, frozen=True, kw_only=True):
         """The optimiser of an iteration, counted from 0."""
         share = 1 - (1 - self.final) * iteration / max(1, self.iterations - 1)
         return msgspec.structs.replace(self.adam, lr=self.adam.lr * share)
+
+
+LEAST_ONE = (
+    "iterations", "groups", "group_size", "epochs", "evaluate_every", "checkpoint_every", "at_once",
+)  # fmt: skip
 
 
 def read_plan(settings: dict[str, Any]) -> Plan:
@@ -99,9 +154,12 @@ def read_plan(settings: dict[str, Any]) -> Plan:
         plan = msgspec.convert(msgspec.to_builtins(Plan(**settings)), Plan)
     except (msgspec.ValidationError, TypeError) as error:
         raise BadInput(f"the settings {settings!r} are not all of their types: {error}") from error
-    for name in ("iterations", "groups", "group_size", "epochs", "evaluate_every", "checkpoint_every"):
+    for name in LEAST_ONE:
         if getattr(plan, name) < 1:
             raise BadInput(f"{name} is {getattr(plan, name)!r}; expected 1 or more")
+    for name in ("final", "tests", "swap_every"):
+        if not 0 <= getattr(plan, name) < inf:
+            raise BadInput(f"{name} is {getattr(plan, name)!r}; expected a finite number, 0 or more")
     chosen = preset(plan.credit)
     chosen.read(plan.options, plan.credit)
     if plan.loss is not None:

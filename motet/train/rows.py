@@ -43,6 +43,7 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
         old: the trainer's own before the first step, when ratios are to be taken against those.
         reference: those of the policy that KL is measured against.
         advantages: what policy losses multiply; weights: what `sft` multiplies.
+        returns: what a critic is to say; read by `value`.
         reward: the outcome; read by `rwr`.
         label: above 0 for a wanted row, below for an unwanted one; read by `dpo` and `kto`.
         pair: name that the two rows of a preference share.
@@ -57,6 +58,7 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reference: tuple[float, ...] = ()
     advantages: tuple[float, ...] = ()
     weights: tuple[float, ...] = ()
+    returns: tuple[float, ...] = ()
     reward: float | None = None
     label: float = 0.0
     pair: str = ""

@@ -27,7 +27,7 @@ NOW = "now"
 """The policy in training, among the ratings."""
 
 
-class Pool(Struct, frozen=True):
+class Pool(Struct, frozen=True, forbid_unknown_fields=True):
     """Past selves as opponents.
 
     Args:

@@ -24,6 +24,7 @@ from motet.run import Run
 from motet.tape import Scored, Store
 from motet.tape.keys import digest
 from motet.teams import Team
+from motet.train.replay import without
 from motet.types import FailureKind, Task
 
 OWN_FAULT = frozenset(
@@ -41,6 +42,11 @@ class Rollout(Struct, frozen=True):
         start: hash of the state it started from.
         steps: what each call earned at once, by its id; a part of the outcome.
         seen: hash of what the voice saw before each call.
+        notes: what else credit reads of each call, by its id: fields of `motet.credit.Step` such as `value`,
+            `contribution`, `judge`, `progress`, `answer_logp`.
+        facts: the same of each voice (`*` for all that are not named): fields of `motet.credit.Trajectory`.
+        coalitions: what the team earns when only these voices sing, names joined by `+`; filled in by the
+            training loop for credit that reads it.
     """
 
     run: Run
@@ -50,6 +56,9 @@ class Rollout(Struct, frozen=True):
     game: str
     steps: dict[str, float] = {}
     seen: dict[str, str] = {}
+    notes: dict[str, dict[str, Any]] = {}
+    facts: dict[str, dict[str, Any]] = {}
+    coalitions: dict[str, float] = {}
 
     def reward(self, voice: str) -> float | None:
         """The outcome of a voice."""
@@ -91,12 +100,14 @@ class Episodes:
         options: of the environment.
         others: who plays the seats that are not trained.
         first: seed of the first start.
+        starts: how many different starts; after the last the first comes again. 0 never begins again.
     """
 
     env: str
     options: dict[str, Any] = field(default_factory=dict)
     others: Mapping[str, Model | Agent | str] = field(default_factory=dict)
     first: int = 0
+    starts: int = 0
 
     @property
     def name(self) -> str:
@@ -115,12 +126,12 @@ class Episodes:
         return seat_players(self.env, {**mine, **self.others}, **self.options)
 
     async def rollout(self, team: Team[...], number: int, seed: int, store: Store) -> Rollout:
-        playing = Performance(
-            team.configured(seed=self.first + number), seed=seed, store=store, item=f"train/{number}"
-        )
+        start = self.first + (number % self.starts if self.starts else number)
+        playing = Performance(team.configured(seed=start), seed=seed, store=store, item=f"train/{number}")
         run = await playing.run(f"Play {self.env}, episode {number}.")
         rewards: dict[str, float | None] = dict(returns_of(run)) if run.ok else {"*": None}
-        return Rollout(run, rewards, str(number), _start(run), self.env, *_steps_of(run))
+        notes = {call: {"executable": legal} for call, legal in _legal(run).items()}
+        return Rollout(run, rewards, str(number), _start(run), self.env, *_steps_of(run), notes)
 
 
 def _start(run: Run) -> str:
@@ -140,6 +151,11 @@ def _steps_of(run: Run) -> tuple[dict[str, float], dict[str, str]]:
             if seat in latest:
                 earned[latest[seat]] += reward
     return earned, seen
+
+
+def _legal(run: Run) -> dict[str, bool]:
+    """Whether the action of each call could be taken."""
+    return {call: seat not in step.invalid for step in run.tape.steps for seat, call in step.calls.items()}
 
 
 class Mark(Protocol):
@@ -211,6 +227,12 @@ class Tasks:
         seen = {call.id: call.prompt for call in run.calls}
         rewards = {"*": await self._mark(run, task, store)}
         return Rollout(run, rewards, task.id or start, start, self.suite.name, seen=seen)
+
+    async def replay(self, team: Team[...], run: Run, absent: frozenset[str], store: Store) -> float | None:
+        """The team's score on the same task while these voices are silent; see `motet.train.replay`."""
+        begun = run.tape.started
+        again = Performance(without(team, run.tape, absent), seed=begun.seed, store=store, item=begun.item)
+        return await self._mark(await again.run(begun.task), begun.task, store)
 
     def task(self, number: int) -> Task:
         """The task of this number; after the last, the suite begins again."""

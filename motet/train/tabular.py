@@ -33,6 +33,7 @@ class Table:
         self.words, self.policies, self.end = tuple(words), tuple(policies), end
         self._tables: dict[str, dict[Context, Tensor]] = {name: {} for name in policies}
         self._steps = dict.fromkeys(policies, 0)
+        self._digests: dict[str, str] = {}
         self.drawn = 0
 
     @property
@@ -55,6 +56,14 @@ class Table:
 
     def stepped(self, policy: str, step: int) -> None:
         self._steps[policy] = step
+        self._digests.pop(policy, None)
+
+    def digest(self, policy: str) -> str:
+        """Hash of the logits, found once a step."""
+        if policy not in self._digests:
+            rows = sorted((k, v.tolist()) for k, v in self.parameters(policy).items() if v.any())
+            self._digests[policy] = hashlib.blake2b(repr(rows).encode(), digest_size=6).hexdigest()
+        return self._digests[policy]
 
     def model(self, policy: str) -> "TableModel":
         return TableModel(self, policy)
@@ -119,7 +128,7 @@ class Table:
         }
         self.drawn = about.drawn
 
-    def share(self, batches: list[list[int]]) -> list[list[int]]:
+    def share(self, policy: str, batches: list[list[int]]) -> list[list[int]]:
         return batches
 
     def add_up(self, tensor: Tensor) -> Tensor:
@@ -148,8 +157,12 @@ class TableModel:
     @property
     def identity(self) -> str:
         """The name and the logits."""
-        rows = sorted((k, v.tolist()) for k, v in self._table.parameters(self._policy).items())
-        return f"{self.name}@{hashlib.blake2b(repr(rows).encode(), digest_size=6).hexdigest()}"
+        return f"{self.name}@{self._table.digest(self._policy)}"
+
+    def spell(self, text: str) -> tuple[int, ...]:
+        """The ids of a text of known words; none for any other."""
+        words, said = self._table.words, text.split()
+        return tuple(words.index(word) for word in said) if set(said) <= set(words) else ()
 
     async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
         """Draw `n` replies."""

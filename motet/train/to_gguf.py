@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from motet.errors import BadInput, MissingExtra
-from motet.models.torch_checkpoint import merged
+from motet.models.local_adapter import BASE_NAME, OF_BASE
+from motet.models.torch_checkpoint import address, merged
 from motet.models.torch_weights import Base, Policy, load_base
 from motet.models.weights import WHEELS, cache_folder, resolve_weights
 
@@ -35,6 +36,8 @@ def adapter_gguf(policy: Policy, file: str | Path) -> Path:
     architecture, names = _names(policy.base)
     config = policy.module.peft_config[policy.adapter]
     writer = gguf.GGUFWriter(_fresh(target), architecture)
+    writer.add_string(OF_BASE, policy.base.digest)
+    writer.add_string(BASE_NAME, address(policy.base))
     writer.add_string("general.type", "adapter")
     writer.add_string("adapter.type", "lora")
     writer.add_float32("adapter.lora.alpha", float(config.lora_alpha))
@@ -64,6 +67,8 @@ def model_gguf(policy: Policy, file: str | Path, like: str | Path) -> Path:
     if (found := reader.fields["general.architecture"].contents()) != architecture:
         raise BadInput(f"{like} is a model of type {found!r}, the policy's base is {architecture!r}")
     writer = gguf.GGUFWriter(_fresh(target), architecture)
+    # In front of the vocabulary, where it is found without reading that.
+    writer.add_string(OF_BASE, f"{policy.base.digest}/{policy.digest}" if policy.id else policy.base.digest)
     for field in reader.fields.values():
         if not field.name.startswith("GGUF.") and field.name not in _OWN:
             inner = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
@@ -83,7 +88,7 @@ def model_gguf(policy: Policy, file: str | Path, like: str | Path) -> Path:
     return _written(writer, target)
 
 
-_OWN = ("general.architecture", "general.file_type", "general.quantization_version")
+_OWN = (OF_BASE, "general.architecture", "general.file_type", "general.quantization_version")
 
 
 def rollout_weights(name: str = "smollm2-135m", policy: Policy | None = None) -> Path:

@@ -15,7 +15,10 @@ from motet.credit.presets import (
 
 PRESETS: dict[str, Preset] = {
     "compose": Preset(
-        groups.compose, "Motet", "any key × source × time × baseline × scale; baseline=value is G_t − V_t"
+        groups.compose,
+        "Motet",
+        "any key × source × time × baseline × scale; baseline=value is G_t − V_t",
+        coalitions=counterfactual.if_compared,
     ),
     "reinforce": Preset(
         running.reinforce,
@@ -46,12 +49,14 @@ PRESETS: dict[str, Preset] = {
         "Schulman et al. 2016, arXiv:1506.02438",
         "A_t = Σ_k (γλ)^k δ_{t+k} over tokens; a step shows the mean of its tokens",
         reduction="token",
+        needs=("value",),
     ),
     "ppo_turn_gae": Preset(
         critics.ppo_turn_gae,
         "Wang et al. 2025 (RAGEN), arXiv:2504.20073; Wang et al. 2025 (VAGEN), arXiv:2510.16907",
         "GAE over turn ends with turn_gamma; A + V there is the reward of token GAE inside the turn",
         reduction="token",
+        needs=("value",),
     ),
     "gigpo": Preset(
         anchors.gigpo,
@@ -90,6 +95,7 @@ PRESETS: dict[str, Preset] = {
         "Wang et al. 2025, arXiv:2510.14967",
         "r_t = p_{t+1} − p_t, r_T = outcome; Ã_t = Σ_{k≥t} γ^{k−t} z_g(r_k); snapshot: order=discount_first",
         system=350,
+        needs=("answer_logp|reward",),
     ),
     "spa_rl": Preset(
         critics.spa_rl,
@@ -97,17 +103,20 @@ PRESETS: dict[str, Preset] = {
         "GAE of c_t + β·executable_t",
         system=351,
         reduction="token",
+        needs=("value", "progress|reward"),
     ),
     "archer": Preset(
         critics.archer,
         "Zhou et al. 2024, arXiv:2402.19446",
         "A = min Q − min V, with Q = r + γ·min V' where no Q is given",
         system=305,
+        needs=("value",),
     ),
     "marti": Preset(
         turns.marti,
         "Zhang et al. 2026 (MARTI), ICLR",
         "margin R + α(R − Q), quality R + α(QR − (1−Q)(1−R)), Q = mean of earlier rewards; + β·outcome",
+        needs=("reward",),
     ),
     "epo": Preset(
         groups.grpo,
@@ -126,27 +135,35 @@ PRESETS: dict[str, Preset] = {
         "Liang et al. 2025, arXiv:2508.02076",
         "r_i = −cost·c_i^power + bonus·c_i·Σc_<i + share·Q/n − penalty·[Q < threshold]; A = r − V or − mean",
         system=12,
+        needs=("contribution|reward",),
     ),
     "waltz": Preset(
         teams.waltz,
         "Zhang et al. 2025, arXiv:2510.08240",
         "adviser: α·[label right]·(R_c(next) − R_c(now)) + label·[right] + form·r; answerer: R_c; z by voice",
         system=378,
+        needs=("reward",),
     ),
     "llm_critic": Preset(
         turns.llm_critic,
         "He et al. 2025 (CollabUIAgents), arXiv:2502.14496",
         "the critic's score of each (voice, step) less the turn's mean",
         system=206,
+        needs=("judge|reward",),
     ),
     "mmoa_rag": Preset(
         teams.mmoa_rag,
         "Chen et al. 2025, arXiv:2501.15228",
         "GAE of R_team at the end + the voice's own penalties",
         system=294,
+        needs=("value",),
     ),
     "cory": Preset(
-        teams.cory, "Ma et al. 2024, arXiv:2410.06101", "GAE of the sum of both voices' rewards", system=393
+        teams.cory,
+        "Ma et al. 2024, arXiv:2410.06101",
+        "GAE of the sum of both voices' rewards",
+        system=393,
+        needs=("value",),
     ),
     "hierarchical": Preset(
         hierarchy.hierarchical,
@@ -171,13 +188,25 @@ PRESETS: dict[str, Preset] = {
         "+1 where the mean of a node's leaves > .5, else −1 [the threshold from memory]",
         system=62,
     ),
-    "difference": Preset(counterfactual.difference, "Wolpert & Tumer 2002", "A_i = R − R without voice i"),
+    "difference": Preset(
+        counterfactual.difference,
+        "Wolpert & Tumer 2002",
+        "A_i = R − R without voice i",
+        needs=("without",),
+        coalitions=counterfactual.absences,
+    ),
     "leave_one_out": Preset(
-        counterfactual.leave_one_out, "Wolpert & Tumer 2002", "A_i = v(all) − v(all but i)"
+        counterfactual.leave_one_out,
+        "Wolpert & Tumer 2002",
+        "A_i = v(all) − v(all but i)",
+        needs=("coalitions",),
+        coalitions=counterfactual.absences,
     ),
     "shapley": Preset(
         counterfactual.shapley,
         "Shapley 1953; sampled: Castro et al. 2009",
         "A_i = Σ_S |S|!(n−|S|−1)!/n!·(v(S∪i) − v(S))",
+        needs=("coalitions",),
+        coalitions=counterfactual.orders,
     ),
 }

@@ -1,10 +1,13 @@
 """Gymnasium: one seat, words or arrays. `gymnasium:FrozenLake-v1`.
 
 Where the environment can draw itself in text ("ansi"), the picture is what a language model sees. A mask
-under `action_mask` in the info decides what is legal.
+under `action_mask` in the info decides what is legal. The rules are told in the words of the package's
+documentation, without the sections that are for programmers.
 """
 
+import re
 from collections.abc import Mapping
+from inspect import cleandoc
 from random import Random
 from typing import Any
 
@@ -15,6 +18,10 @@ from motet.envs.referee import Illegal
 from motet.errors import BadInput, MissingExtra
 
 SEAT = "player"
+SECTION = re.compile(r"^(?=\s*## )", re.MULTILINE)
+FOR_PROGRAMMERS = re.compile(
+    r"\s*## (Information|Arguments|Vectorized environment|Version History|References)"
+)
 
 
 class Gym:
@@ -38,7 +45,8 @@ class Gym:
         self._over = False
 
     def brief(self, seat: Seat) -> str:
-        about = (type(self._env.unwrapped).__doc__ or "").strip()
+        sections = SECTION.split(cleandoc(type(self._env.unwrapped).__doc__ or ""))
+        about = "".join(part for part in sections if not FOR_PROGRAMMERS.match(part)).strip()
         return f'{about}\n\nActions: {self._env.action_space}. Answer with one, as in "Action: 0".'
 
     def acting(self) -> tuple[Seat, ...]:

@@ -7,7 +7,7 @@ group, and such an episode refuses to be cloned. A step waits for the server.
 """
 
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from random import Random
 from typing import Any, NoReturn
 
@@ -73,16 +73,14 @@ class Session:
         return action if self.allows(seat, action) else None
 
     def allows(self, seat: Seat, action: Action) -> bool:
-        """The server checks the rest; what it refuses ends the episode, so types are looked at here."""
+        """The server checks the rest; what it refuses ends the episode, so types and ranges are looked at."""
         if not isinstance(action, dict) or not set(action) <= set(self._schema):
             return False
-        needed = {name for name, field in self._schema.items() if "default" not in field}
-        kinds = {name: TYPES.get(self._schema[name].get("type", "")) for name in action}
-        fit = all(kind is None or isinstance(action[name], kind) for name, kind in kinds.items())
-        return fit and needed <= set(action)
+        fit = all(_fits(self._schema[name], value) for name, value in action.items())
+        return fit and set(_needed(self._schema)) <= set(action)
 
     def sample(self, seat: Seat, rng: Random) -> Action:
-        return {name: _draw(field, rng) for name, field in self._schema.items()}
+        return {name: _draw(field, rng) for name, field in _needed(self._schema).items()}
 
     def take(self, actions: Mapping[Seat, Action]) -> dict[Seat, float]:
         self._seen, self._over, reward = self._ask("step", actions[SEAT])
@@ -93,10 +91,12 @@ class Session:
         self._open.close()
 
     def _ask(self, kind: str, data: Mapping[str, Any]) -> tuple[dict[str, Any], bool, float | None]:
-        from websockets.exceptions import WebSocketException
+        from websockets.exceptions import ConnectionClosed, WebSocketException
 
         try:
-            self._socket.send(msgspec.json.encode({"type": kind, "data": data}).decode())
+            # A full server says so and hangs up before it is asked: what it said can still be read.
+            with suppress(ConnectionClosed):
+                self._socket.send(msgspec.json.encode({"type": kind, "data": data}).decode())
             answer = msgspec.json.decode(self._socket.recv(timeout=TIMEOUT_S), type=dict[str, Any])
         except (WebSocketException, OSError) as error:
             _unreachable(self._address, error)
@@ -122,8 +122,29 @@ def _action_schema(address: str) -> dict[str, Any]:
             schema = msgspec.json.decode(answer.read(), type=dict[str, Any])
     except (OSError, msgspec.DecodeError) as error:
         _unreachable(address, error)
-    fields: dict[str, Any] = schema.get("action", {}).get("properties", {})
-    return {name: field for name, field in fields.items() if name != "metadata"}
+    action = schema.get("action", {})
+    fields: dict[str, dict[str, Any]] = action.get("properties", {})
+    known: dict[str, dict[str, Any]] = action.get("$defs", {})
+    return {
+        name: known.get(field.get("$ref", "").removeprefix("#/$defs/"), {}) | field
+        for name, field in fields.items()
+        if name != "metadata"
+    }
+
+
+def _needed(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: field for name, field in schema.items() if "default" not in field}
+
+
+def _fits(field: Mapping[str, Any], value: Any) -> bool:
+    if "enum" in field:
+        return value in field["enum"]
+    if not isinstance(value, TYPES.get(field.get("type", ""), object)):
+        return False
+    in_range: bool = not isinstance(value, (int, float)) or (
+        field.get("minimum", value) <= value <= field.get("maximum", value)
+    )
+    return in_range
 
 
 def _unreachable(address: str, error: Exception) -> NoReturn:

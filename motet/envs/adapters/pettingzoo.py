@@ -22,8 +22,8 @@ TURNS = ("parallel", "aec")
 class _Zoo:
     """What AEC and parallel episodes share: spaces, masks and words."""
 
-    def __init__(self, env: Any) -> None:
-        self._env = env
+    def __init__(self, env: Any, words: bool = True) -> None:
+        self._env, self._words = env, words
         self.seats = tuple(env.possible_agents)
 
     def brief(self, seat: Seat) -> str:
@@ -36,7 +36,7 @@ class _Zoo:
         seen, _ = self._sight(seat)
         if isinstance(seen, Mapping) and set(seen) == {"observation", "action_mask"}:
             seen = seen["observation"]
-        return spaces.observation(seen, self._legal(seat))
+        return spaces.observation(seen, self._legal(seat), words=self._words)
 
     def read(self, seat: Seat, text: str) -> Action | None:
         return spaces.read(self._env.action_space(seat), self._legal(seat), text)
@@ -64,8 +64,8 @@ class _Zoo:
 class Aec(_Zoo):
     """An episode in which the agents act in turn."""
 
-    def __init__(self, env: Any, seed: int) -> None:
-        super().__init__(env)
+    def __init__(self, env: Any, seed: int, words: bool = True) -> None:
+        super().__init__(env, words)
         env.reset(seed=seed)
 
     def acting(self) -> tuple[Seat, ...]:
@@ -86,8 +86,8 @@ class Aec(_Zoo):
 class Parallel(_Zoo):
     """An episode in which all living agents act at once."""
 
-    def __init__(self, env: Any, seed: int) -> None:
-        super().__init__(env)
+    def __init__(self, env: Any, seed: int, words: bool = True) -> None:
+        super().__init__(env, words)
         self._seen, self._infos = env.reset(seed=seed)
 
     def acting(self) -> tuple[Seat, ...]:
@@ -102,12 +102,14 @@ class Parallel(_Zoo):
 
 
 def make_env(
-    name: str, seed: int, *, turns: str = "", illegal: Illegal = Illegal(), **options: Any
+    name: str, seed: int, *, turns: str = "", words: bool = True, illegal: Illegal = Illegal(), **options: Any
 ) -> Adapted:
     """An episode of a PettingZoo environment.
 
     Args:
         turns: `parallel` or `aec`; when left out, parallel where the module has it.
+        words: whether observations are told in words too; without them an array is a part of the question,
+            which small networks read (`motet.models.arrays`).
 
     Raises:
         MissingExtra: the package is not there. BadInput: no such module or option.
@@ -124,7 +126,7 @@ def make_env(
             env = makers[turns](**options)
         except TypeError as error:
             raise BadInput(f"pettingzoo cannot make {name!r} with {options!r}: {error}") from error
-        return Parallel(env, seed) if turns == "parallel" else Aec(env, seed)
+        return Parallel(env, seed, words) if turns == "parallel" else Aec(env, seed, words)
 
     return Adapted(f"pettingzoo:{name}", repr((turns, seed, options)), begin, illegal)
 

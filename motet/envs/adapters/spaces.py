@@ -9,6 +9,7 @@ import msgspec
 
 from motet.envs.actions import free, pick
 from motet.envs.protocol import Observation
+from motet.models.arrays import array_part
 
 LISTED = 128
 
@@ -65,14 +66,24 @@ def allows(space: Any, legal: tuple[int, ...] | None, action: Any) -> bool:
     return isinstance(action, int) and action in legal
 
 
-def observation(seen: Any, legal: tuple[int, ...] | None, picture: str = "") -> Observation:
-    """What a package shows, in words and, unless it is words alone, as arrays."""
+def observation(
+    seen: Any, legal: tuple[int, ...] | None, picture: str = "", *, words: bool = True
+) -> Observation:
+    """What a package shows, in words and, unless it is words alone, as arrays.
+
+    Args:
+        picture: the words, where the package has its own.
+        words: without them the arrays are a part of the question.
+    """
     if isinstance(seen, str):
         return Observation(seen, legal)
-    words = picture or show(seen)
+    if not words:
+        arrays = _arrays(seen)
+        return Observation("", legal, arrays, (array_part(arrays),))
+    told = picture or show(seen)
     if legal is not None:
-        words = f"{words}\nLegal: {', '.join(map(str, legal))}"
-    return Observation(words, legal, _arrays(seen))
+        told = f"{told}\nLegal: {', '.join(map(str, legal))}"
+    return Observation(told, legal, _arrays(seen))
 
 
 def show(seen: Any) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
 from motet.evals.bench import Outcome
@@ -15,6 +14,7 @@ from motet.evals.comparison import Comparison, Item, Row
 from motet.evals.report.charts import Point, grid, scatter
 from motet.evals.tables import difference, money, short
 from motet.tape.record import run_record
+from motet.viewer.page import templates
 
 MOST_ITEMS = 480
 MOST_CALLS = 12
@@ -73,13 +73,7 @@ class Sample(Struct, frozen=True):
 
 def render(comparison: Comparison) -> str:
     """The page."""
-    env = Environment(
-        loader=PackageLoader("motet.evals.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    env = templates("motet.evals.report")
     env.filters |= {"difference": difference, "money": money, "short": short}
     rows, items = comparison.rows, by_difficulty(comparison.items)
     shown = thinned(items, MOST_ITEMS)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from motet.errors import UnknownName
 from motet.evals.scorers.exact import Exact
+from motet.evals.scorers.execution import Execution
 from motet.evals.scorers.judge import Judge
 from motet.evals.scorers.math import Math
 from motet.evals.scorers.numeric import Numeric
@@ -32,12 +33,14 @@ BY_KIND: dict[TaskKind, Scorer] = {
     "choice": Exact("choice"),
     "math": Math(),
     "code": UnitTests(),
+    "sql": Execution(),
 }
 
 SCORERS: dict[str, Callable[..., Scorer]] = {
     "by_kind": ByKind,
     "choice": lambda: Exact("choice"),
     "exact": Exact,
+    "execution": Execution,
     "judge": Judge,
     "math": Math,
     "numeric": Numeric,

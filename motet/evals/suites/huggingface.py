@@ -21,7 +21,7 @@ def read_hub(place: str, options: Mapping[str, str]) -> tuple[Task, ...]:
         BadInput: there is no such dataset, split or column, or a row makes no task.
     """
     try:
-        from datasets import load_dataset  # type: ignore[import-not-found, unused-ignore]
+        from datasets import load_dataset  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError as error:
         raise MissingExtra("datasets", "hf") from error
     dataset, _, split = place.partition(":")

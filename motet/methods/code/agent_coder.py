@@ -10,13 +10,11 @@ Failure: when the first program fails, the run fails. When a repair fails, the l
 test designer fails, the program is only run. Without the sandbox the run fails before anything is asked.
 """
 
-from math import ceil
-
 from motet.agent import Voice
 from motet.answers import extract, instruction
 from motet.combine import answered, ask_each
 from motet.errors import ModelError
-from motet.methods.common import at_least
+from motet.methods.common import CODE, KEPT, at_least
 from motet.teams import team
 from motet.tools.sandbox import Limits, Outcome
 from motet.tools.sandbox import sandbox as open_sandbox
@@ -40,8 +38,6 @@ It was run with tests that it has not passed:
 {report}
 
 Find the mistake and mend it. {form}"""
-CODE = Task("", kind="code")
-KEPT = 2_000  # characters of error output: a traceback, not a flood
 
 
 @team
@@ -60,7 +56,7 @@ async def agent_coder(
     """
     at_least(0, r=r)
     box, form = open_sandbox(sandbox), instruction(CODE)
-    limits = Limits(wall_s=seconds, cpu_s=ceil(seconds))
+    limits = Limits.of(seconds)
     prompts = [fill(PROGRAM, task=task, form=form), fill(TESTS, task=task)]
     first, designed = await ask_each([programmer, tester], prompts)
     (draft,) = answered([first])

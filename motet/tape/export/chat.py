@@ -70,7 +70,8 @@ class Marked(Struct, frozen=True):
 
 
 def marked(runs: Sequence[Tape]) -> list[Marked]:
-    """The calls that were answered, each with its own mark, or with that of its run when it has none.
+    """The calls that were answered, each with its own mark; without one, with that of its run, if the answer
+    came of it. Whether a reply that lost a vote was right is not known.
 
     Raises:
         BadInput: nothing is marked.
@@ -78,8 +79,9 @@ def marked(runs: Sequence[Tape]) -> list[Marked]:
     found = []
     for tape in runs:
         own = {score.call: score.value for score in tape.scores if score.call}
+        told = _behind(tape)
         for call in tape.calls:
-            mark = own.get(call.id, tape.score)
+            mark = own.get(call.id, tape.score if call.id in told else None)
             if call.node and mark is not None:
                 found.append(Marked(tape, call, mark))
     if not found:
@@ -88,6 +90,18 @@ def marked(runs: Sequence[Tape]) -> list[Marked]:
             f"no call of the runs {names or '(none given)'} has a mark, and nothing can be learnt from runs "
             "without one; run them with `motet compare` or `motet run --target`, or append `Scored` events"
         )
+    return found
+
+
+def _behind(tape: Tape) -> set[str]:
+    """The calls that the answer came of, by edges; all of them, where the team kept no edge to its answer."""
+    calls = {call.id: call for call in tape.calls}
+    found: set[str] = set()
+    ahead = list(tape.ended.parents if tape.ended else ()) or list(calls)
+    while ahead:
+        if (one := ahead.pop()) in calls and one not in found:
+            found.add(one)
+            ahead += calls[one].parents
     return found
 
 

@@ -1,13 +1,15 @@
 """TRL's conversational data sets: prompt-completion (SFT), preference (DPO), unpaired preference (KTO).
 
 Columns as in TRL's "Dataset formats and types"; `voice`, `source` and `mark` are extra and not read by TRL.
-A call is a row of its own, so that with TRL's default for prompt-completion data the loss is on what the
-voice said and on nothing else.
+Tools that were offered are in `tools`, as JSON, which TRL puts before the prompt. A call is a row of its own,
+so that with TRL's default for prompt-completion data the loss is on what the voice said and on nothing else.
 """
 
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
+
+import msgspec
 
 from motet.tape.export.chat import Marked, json_lines, marked
 from motet.tape.tape import Tape
@@ -42,6 +44,7 @@ def to_trl_dpo(runs: Sequence[Tape]) -> str:
                 "rejected": bad.completion,
                 "voice": voice,
                 "source": f"{good.source} {bad.source}",
+                **_tools(good),
             }
             for (better, good), (worse, bad) in product(means, means)
             if better > worse
@@ -51,4 +54,10 @@ def to_trl_dpo(runs: Sequence[Tape]) -> str:
 
 def _row(c: Marked) -> dict[str, Any]:
     facts = {"voice": c.call.voice, "source": c.source, "mark": c.mark}
-    return {"prompt": c.prompt, "completion": c.completion} | facts
+    return {"prompt": c.prompt, "completion": c.completion} | facts | _tools(c)
+
+
+def _tools(c: Marked) -> dict[str, str]:
+    """The tools on offer; in words, since schemas of tables have one shape in all rows."""
+    made = [{"type": "function", "function": msgspec.to_builtins(t)} for t in c.call.sampling.tools]
+    return {"tools": msgspec.json.encode(made).decode()} if made else {}

@@ -22,6 +22,7 @@ from motet.train.builders.rerest import rerest, rerest_rollout
 from motet.train.builders.rise import rise, rise_rollout
 from motet.train.builders.roles import roles
 from motet.train.builders.socratic import socratic, socratic_round
+from motet.train.builders.sql_selection import sql_selection
 from motet.train.builders.structured import structured
 from motet.train.builders.training_free import training_free
 
@@ -41,6 +42,7 @@ BUILDERS: dict[str, Callable[..., Built]] = {
     "rise": rise,
     "roles": roles,
     "socratic": socratic,
+    "sql_selection": sql_selection,
     "structured": structured,
 }
 """Each takes tapes first."""

@@ -13,6 +13,7 @@ Failure: a call that fails ends the run; what is on its tape can be built from a
 """
 
 from collections.abc import Sequence
+from math import inf
 
 from motet.tape import Called, Tape
 from motet.train.builders.data import Built, Example
@@ -64,10 +65,13 @@ def agent_r(tapes: Sequence[Tape], *, alpha: float = 0.5, beta: float = 0.2) -> 
     made = Maker()
     for tape in of_team(tapes, SEARCH):
         calls = {call.id: call for call in tape.calls}
+        best = max((s.value for s in tape.scores if s.scorer == "return" and s.value > alpha), default=-inf)
         for score in tape.scores:
             if score.scorer == "return" and score.value > alpha:
                 turns = said_by(tape, calls[score.call])
                 made.sft.append(_example(turns, [c is not None for _, c in turns], tape.run, "good"))
+            elif score.scorer == "return" and score.value + beta >= best:
+                made.reject("no trajectory is so much better", tape, calls[score.call])
         verdicts = {s.call: s.value for s in tape.scores if s.scorer == "actor"}
         for bad, good in partners(tape, alpha, beta):
             made.counts["pairs"] += 1

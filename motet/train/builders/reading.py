@@ -79,8 +79,11 @@ def outcome(tape: Tape, call: Called) -> float | None:
 
 
 def right(task: Task, text: str) -> float | None:
-    """1 when the answer that can be read in `text` is the target, 0 when not, None without a target."""
-    if task.target is None:
+    """1 when the answer that can be read in `text` is the target, 0 when not.
+
+    None without a target, and for a query, which is known to be right only by running it.
+    """
+    if task.target is None or task.kind == "sql":
         return None
     return float(extract(task, text) == canonical(task, task.target))
 

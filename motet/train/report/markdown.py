@@ -7,12 +7,23 @@ from motet.train.source import Rollout
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 48
-SHOWN = ("score", "exploitability", "elo", "reward/", "test/")
+
+COUNTS = {"iteration", "rows", "rollouts", "unscored", "seconds"}
+PLUMBING = ("/rows", "/tokens", "/step")
+"""Names, and ends of names, that count what was done and are no result."""
+
+Dialogue = list[tuple[str, str]]
+"""Who said what; the task is said by nobody."""
+
+SHOWN = ("score", "exploitability", "value", "elo", "test/reward/", "reward/")
 """Beginnings of the names that come first."""
 
 
 def report(
-    curve: Sequence[Mapping[str, float]], samples: tuple[list[str], list[str]], ledger: str, stopped: str = ""
+    curve: Sequence[Mapping[str, float]],
+    samples: tuple[Sequence[Dialogue], Sequence[Dialogue]],
+    ledger: str,
+    stopped: str = "",
 ) -> str:
     """The page as Markdown.
 
@@ -30,19 +41,20 @@ def report(
     for name, first, last, drawn in summary(curve):
         lines.append(f"| {name} | {first:.4g} | {last:.4g} | `{drawn}` |")
     for title, said in zip(("Before", "After"), samples, strict=True):
-        lines += ["", f"## {title}", *(part for one in said for part in ("", _fenced(one)))]
+        lines += ["", f"## {title}", *(part for one in said for part in ("", _fenced(told(one))))]
     return "\n".join([*lines, "", "## Ledger", "", ledger, ""])
 
 
-def summary(curve: Sequence[Mapping[str, float]]) -> list[tuple[str, float, float, str]]:
+def summary(curve: Sequence[Mapping[str, float]], width: int = WIDTH) -> list[tuple[str, float, float, str]]:
     """Each quantity of the curve: its name, first and last value, and a picture.
 
-    What never changed and is not a result is left out.
+    Counts are left out, and what never changed and is not a result.
     """
-    names = sorted({name for line in curve for name in line} - {"iteration"}, key=_order)
+    found = {name for line in curve for name in line if not name.endswith(PLUMBING)}
+    names = sorted(found - COUNTS, key=_order)
     values = {name: [line[name] for line in curve if name in line] for name in names}
     return [
-        (name, row[0], row[-1], sparkline(row))
+        (name, row[0], row[-1], sparkline(row, width))
         for name, row in values.items()
         if min(row) < max(row) or _order(name)[0] < len(SHOWN)
     ]
@@ -75,18 +87,24 @@ def sparkline(values: Sequence[float], width: int = WIDTH) -> str:
     return "".join(BARS[round((value - low) * scale)] for value in values)
 
 
-def spoken(rollout: Rollout) -> str:
+def spoken(rollout: Rollout) -> Dialogue:
     """A rollout as a dialogue: its task, who said what, and what it earned."""
     tape = rollout.run.tape
-    lines = [_short(tape.started.task.prompt)]
+    lines = [("", _short(tape.started.task.prompt))]
     for call in tape.calls:
         node = tape.nodes.get(call.node)
-        said = (
-            "".join(part.text for part in node.parts if hasattr(part, "text")) if node else str(call.failure)
-        )
-        lines.append(f"{call.voice}: {_short(said)}")
-    rewards = ", ".join(f"{v} {'unscored' if r is None else f'{r:g}'}" for v, r in rollout.rewards.items())
-    return "\n".join([*lines, f"reward: {rewards}"])
+        said = "".join(p.text for p in node.parts if hasattr(p, "text")) if node else str(call.failure)
+        lines.append((call.voice, _short(said)))
+    rewards = ", ".join(
+        f"{'' if v == '*' else v + ' '}{'unscored' if r is None else f'{r:g}'}"
+        for v, r in rollout.rewards.items()
+    )
+    return [*lines, ("reward", rewards)]
+
+
+def told(dialogue: Dialogue) -> str:
+    """A dialogue in lines."""
+    return "\n".join(f"{who}: {said}" if who else said for who, said in dialogue)
 
 
 def _short(text: str, most: int = 400) -> str:

@@ -1,0 +1,109 @@
+"""A small run of every method: what it is shown on, who sings, and with which knobs.
+
+Most methods need nothing special: a sum, and simulated voices that are right seven times in ten. A method
+that needs more (tests, a database, sources, a group of several) has its own line in `EXAMPLES`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from motet.methods import method
+from motet.teams import Team
+from motet.types import Task
+
+SUM = Task("What is 17 + 25?", target="42", kind="number")
+CATS = Task(
+    "How many pets are a cat?",
+    target="SELECT COUNT(*) FROM pet WHERE kind = 'cat'",
+    kind="sql",
+    meta={
+        "database": "CREATE TABLE pet (name TEXT, kind TEXT, age INTEGER);\n"
+        "INSERT INTO pet VALUES ('Rex', 'dog', 3), ('Tom', 'cat', 5), ('Kit', 'cat', 1);"
+    },
+)
+KEYS = Task(
+    "How many keys does Ann have?",
+    target="3",
+    kind="number",
+    meta={"context": ["Bob has 5 keys.", "Ann has as many keys as Cyd.", "Cyd has 3 keys.", "Dan lost 2."]},
+)
+HOUSE = Task(
+    "How many keys does Ann have?",
+    target="3",
+    kind="number",
+    meta={
+        "documents": [
+            "Ann has as many keys as Cyd.",
+            "Bob has 5 keys and lends them to Ann.",
+            "Cyd has 3 keys.",
+            "Dan lost 2 keys on the way to Ann.",
+            "A key that does not turn wants oil.",
+        ],
+        "pages": [("Keys", "Ann got her keys from Cyd, who has 3."), ("Oil", "Oil for 9 locks.")],
+        "observations": ["Ann shows me her keys: as many as Cyd's.", "Tea with Bob.", "Cyd counts 3 keys."],
+    },
+)
+DOUBLE = Task(
+    "Write double(n: int) -> int, which returns twice n.",
+    target="def double(n: int) -> int:\n    return 2 * n",
+    kind="code",
+    tests="assert double(3) == 6",
+)
+SINGER = "sim:skill=0.7,judge=0.8"
+THREE = {"agents": [SINGER, f"{SINGER},seed=1", f"{SINGER},seed=2"]}
+
+
+@dataclass(frozen=True)
+class Example:
+    """How to show a method at work.
+
+    Args:
+        task: what it is asked.
+        knobs: other than the defaults.
+        voices: who sings, where `SINGER` will not do; a group is a list.
+    """
+
+    task: Task = SUM
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+    voices: Mapping[str, Any] = field(default_factory=dict)
+
+
+def example(name: str) -> Example:
+    """The example of a method."""
+    return EXAMPLES.get(name, Example)()
+
+
+def example_team(name: str, singer: Any = SINGER, **knobs: Any) -> Team[...]:
+    """The method with a voice in every seat that its example leaves open.
+
+    Args:
+        singer: who sings there. knobs: set over those of the example.
+    """
+    shown, team = example(name), method(name).team
+    cast = {voice: shown.voices.get(voice, singer) for voice in team.voices}
+    return team.configured(**{**shown.knobs, **knobs}).cast(**cast)
+
+
+EXAMPLES: dict[str, Callable[[], Example]] = {
+    "agent_coder": lambda: Example(DOUBLE, {"sandbox": "monty"}),
+    "meta_gpt": lambda: Example(DOUBLE, {"sandbox": "monty"}),
+    "self_organized": lambda: Example(DOUBLE, {"sandbox": "monty"}),
+    "swe_search": lambda: Example(DOUBLE),
+    "codecor": lambda: Example(DOUBLE, {"sandbox": "monty"}),
+    "chase_sql": lambda: Example(CATS),
+    "e2g": lambda: Example(KEYS),
+    "mas_router": lambda: Example(voices=THREE),
+    "knapsack_composer": lambda: Example(voices=THREE),
+    "agent_store": lambda: Example(voices=THREE),
+    "improper_mixture": lambda: Example(voices=THREE),
+    "agent4debate": lambda: Example(
+        knobs={"documents": [("Sums", "17 + 20 is 37, and 5 more is 42."), ("Pets", "Cats are quiet.")]}
+    ),
+    "main_rag": lambda: Example(HOUSE, {"k": 3}),
+    "ragenta": lambda: Example(HOUSE, {"k": 2}),
+    "hm_rag": lambda: Example(HOUSE),
+    "chain_of_agents": lambda: Example(HOUSE, {"n": 3, "k": 16}),
+    "ext_agents": lambda: Example(HOUSE, {"n": 3, "w": 32}),
+    "generative_agents": lambda: Example(HOUSE, {"threshold": 9.0}),
+}

@@ -1,0 +1,85 @@
+"""One run of a team to look at, in step: all that is asked at once is answered at once."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from motet.agent import Agent
+from motet.evals.lab.examples import SINGER
+from motet.models.protocol import Model
+from motet.performance import Performance, run_blocking
+from motet.run import Run
+from motet.tape import Store
+from motet.teams import Team
+from motet.types import Message, Reply, Sampling, Task
+
+SINGERS = (SINGER, "sim:skill=0.3,judge=0.5")
+"""Voices that mostly agree, and voices that seldom do: some methods go on only then."""
+
+SEEDS = 8
+TICKS = 60
+"""Turns of the event loop that a call takes: more than a method needs between two calls."""
+
+
+class Clock:
+    """Time in steps: it moves on when a call that began in this step is answered."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(frozen=True)
+class InStep:
+    """A model whose calls all take one step of a clock."""
+
+    model: Model
+    clock: Clock
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def identity(self) -> str:
+        return self.model.identity
+
+    async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
+        """Ask the model, and take one step."""
+        begun = self.clock.now
+        for _ in range(TICKS):
+            await asyncio.sleep(0)
+        self.clock.now = max(self.clock.now, begun + 1)
+        return await self.model.sample(messages, n, sampling)
+
+
+def shown(team: Team[...], task: Task, given: Mapping[str, Any]) -> Run:
+    """Play a team in step: of a few runs the one with most calls, which shows most.
+
+    Args:
+        given: who sings, where simulated voices will not do.
+    """
+    casts = [team.cast(**{voice: given.get(voice, s) for voice in team.voices}) for s in SINGERS]
+    runs = [_played(cast, task, seed) for cast in casts for seed in range(SEEDS)]
+    return max(runs, key=lambda run: (run.ok, len(run.calls)))
+
+
+def _played(team: Team[...], task: Task, seed: int) -> Run:
+    clock = Clock()
+    performance = Performance(
+        _in_step(team, clock), seed, store=Store.memory(), run_id=f"example-{seed}", clock=clock, timer=clock
+    )
+    return run_blocking(performance.run(task))
+
+
+def _in_step(team: Team[...], clock: Clock) -> Team[...]:
+    def wrapped(member: Agent | Team[...]) -> Agent | Team[...]:
+        if isinstance(member, Team):
+            return _in_step(member, clock)
+        return replace(member, model=InStep(cast("Model", member.model), clock))
+
+    parts = {voice: tuple(wrapped(member) for member in members) for voice, members in team.parts.items()}
+    return replace(team, parts=parts)

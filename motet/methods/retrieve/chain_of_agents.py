@@ -1,0 +1,71 @@
+"""Chain-of-Agents: a long text read in turns, each reader handing on what matters so far.
+
+Paper: Zhang et al. 2024, arXiv:2406.02818.
+Idea: what is too long for one window is cut into chunks, and a chain of workers reads them in order. Each is
+given its chunk, the question and the communication unit of the worker before it, and writes the next one; a
+manager answers from the last. So every worker reads the source interleaved with what came before, and facts
+that lie far apart meet in the unit.
+Calls: at most n + 1, one after the other.
+Deviates: the window is counted in words; at most n chunks are read, the rest of a longer source is not.
+Failure: a worker that fails hands on the unit that it was given. When the manager fails, the last unit stands
+as the answer, if there is one. Without documents the manager answers alone.
+"""
+
+from collections.abc import Sequence
+
+from motet.agent import Voice
+from motet.answers import instruction
+from motet.errors import ModelError
+from motet.methods.common import at_least, seats
+from motet.methods.retrieve.corpus import NOTHING, chunks, documents_of
+from motet.teams import Voices, team
+from motet.types import Reply, Task, fill
+
+READ = """\
+Source text:
+{chunk}
+
+Summary of the text before it:
+{unit}
+
+Question:
+{task}
+
+You read the text piece by piece and cannot answer yet. Write a new summary, for the next reader, of all that
+helps to answer the question: from the summary before and from this piece."""
+ANSWER = """\
+The source is too long to read at once. It was read piece by piece; the summary:
+{unit}
+
+Question:
+{task}
+
+Answer from the summary. {form}"""
+NO_UNIT = "(this is the beginning)"
+
+
+@team
+async def chain_of_agents(
+    task: Task,
+    workers: Voices,
+    manager: Voice,
+    *,
+    n: int = 8,
+    k: int = 1000,
+    documents: Sequence[str] = (),
+) -> Reply:
+    """Read `n` chunks of `k` words in a chain of workers, and let a manager answer from what it handed on."""
+    at_least(1, k=k)
+    crew = seats(workers, n)
+    unit: Reply | None = None
+    for worker, chunk in zip(crew, chunks(documents_of(task, documents), k), strict=False):
+        try:
+            unit = await worker.ask(fill(READ, chunk=chunk, unit=unit or NO_UNIT, task=task))
+        except ModelError:
+            continue
+    try:
+        return await manager.ask(fill(ANSWER, unit=unit or NOTHING, task=task, form=instruction(task)))
+    except ModelError:
+        if unit is None:
+            raise
+        return unit

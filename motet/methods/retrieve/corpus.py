@@ -1,0 +1,115 @@
+"""Documents of a task, and two ways to rank them for a question: by words (BM25) and by likeness.
+
+The documents are `task.meta["documents"]`, or a method's own knob: a list of texts.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
+
+from motet.errors import BadInput
+from motet.memory import BM25
+from motet.types import Linked, Task
+
+Vector = Mapping[str, float]
+NOTHING = "(nothing was found)"
+
+
+def documents_of(task: Task, given: Sequence[str] = (), key: str = "documents") -> list[str]:
+    """The documents given as a knob or, when there are none, those that came with the task.
+
+    Raises:
+        BadInput: they are not a list of texts.
+    """
+    texts = given or task.meta.get(key, ())
+    if (
+        isinstance(texts, str)
+        or not isinstance(texts, Sequence)
+        or not all(isinstance(t, str) for t in texts)
+    ):
+        raise BadInput(f"{key} are {str(texts)[:200]!r}; expected a list of texts")
+    return list(texts)
+
+
+class Corpus:
+    """Documents that can be ranked for a query.
+
+    Args:
+        texts: the documents.
+        embed: gives a text's vector, by the names of its dimensions; counts of letter trigrams when left out,
+            which find inflected and misspelt words that BM25 misses.
+    """
+
+    def __init__(self, texts: Sequence[str], embed: Callable[[str], Vector] | None = None) -> None:
+        self.texts = list(texts)
+        self._words, self._embed = BM25(texts), embed or trigrams
+        self._vectors = [self._embed(text) for text in texts]
+
+    def sparse(self, query: str) -> list[float]:
+        """The BM25 score of every document."""
+        return self._words.scores(query)
+
+    def dense(self, query: str) -> list[float]:
+        """The cosine of every document's vector with the query's."""
+        vector = self._embed(query)
+        return [cosine(vector, other) for other in self._vectors]
+
+    def hybrid(self, query: str, alpha: float) -> list[float]:
+        """`alpha` times the dense score plus 1 - `alpha` times the sparse one, each scaled to 0..1."""
+        both = zip(min_max(self.dense(query)), min_max(self.sparse(query)), strict=True)
+        return [alpha * dense + (1 - alpha) * sparse for dense, sparse in both]
+
+
+def best(scores: Sequence[float], k: int, *, above: float = float("-inf")) -> list[int]:
+    """The places of the `k` highest scores above a bound, highest first; equals in their order."""
+    places = [i for i, score in enumerate(scores) if score > above]
+    return sorted(places, key=lambda i: -scores[i])[:k]
+
+
+def min_max(values: Sequence[float], flat: float = 0.0) -> list[float]:
+    """The values scaled so that the least is 0 and the greatest 1; all are `flat` when they are equal."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return [(v - low) / (high - low) if high > low else flat for v in values]
+
+
+def trigrams(text: str) -> Vector:
+    """How often each three letters follow each other in the words of a text."""
+    padded = [f" {word} " for word in re.findall(r"\w+", text.lower())]
+    return Counter(word[i : i + 3] for word in padded for i in range(len(word) - 2))
+
+
+def cosine(a: Vector, b: Vector) -> float:
+    """The cosine of the angle between two vectors; 0 when one of them is empty."""
+    lengths = sqrt(sum(v * v for v in a.values()) * sum(v * v for v in b.values()))
+    return sum(a[x] * b[x] for x in a.keys() & b.keys()) / lengths if lengths else 0.0
+
+
+def chunks(texts: Sequence[str], size: int) -> list[str]:
+    """Texts packed in order into chunks of `size` words at most; a text is cut only when it is longer."""
+    packed: list[list[str]] = [[]]
+    for words in map(str.split, texts):
+        for start in range(0, len(words), size):
+            piece = words[start : start + size]
+            if packed[-1] and len(packed[-1]) + len(piece) > size:
+                packed.append([])
+            packed[-1] += piece
+    return [" ".join(words) for words in packed if words]
+
+
+def first_words(texts: Sequence[Linked], size: int) -> Linked:
+    """As many whole texts, in order, as fit into `size` words, one a paragraph; the first is cut to fit."""
+    kept: list[Linked] = []
+    for text in texts:
+        left = size - sum(len(k.text.split()) for k in kept)
+        words = text.text.split()
+        if kept and len(words) > left:
+            break
+        kept.append(text if len(words) <= left else Linked(" ".join(words[:left]), text.links))
+    return numbered(kept, None)
+
+
+def numbered(texts: Sequence[Linked], first: int | None = 1) -> Linked:
+    """Texts as paragraphs of one, numbered from `first` unless that is None, with all their links."""
+    lines = [t.text if first is None else f"[{i}] {t.text}" for i, t in enumerate(texts, first or 0)]
+    return Linked("\n\n".join(lines) or NOTHING, tuple(link for t in texts for link in t.links))

@@ -1,0 +1,66 @@
+"""An engine for a team as it is cast: each voice that is trained gets an adapter, or weights, of its own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from motet.agent import Agent
+from motet.errors import BadInput, UnknownName
+from motet.models.torch_adapters import Lora
+from motet.models.weights import DEFAULT, WHEELS
+from motet.teams import Team
+from motet.train.engine import Engine
+
+SHAPES: dict[str, Lora | None] = {"lora": Lora(), "full": None}
+"""What a voice can be trained as, when no engine is given."""
+
+
+def engine_for(team: Any, policies: Mapping[str, str]) -> tuple[Engine, dict[str, str]]:
+    """Make an engine on the weights that the voices are cast with.
+
+    Args:
+        policies: `lora` or `full` for each voice that is trained; for `*`, all voices share one policy.
+
+    Returns:
+        The engine, and the policy of each voice.
+
+    Raises:
+        BadInput: it is no team, a voice is sung by what has no weights here, or by weights other than the
+            next voice's.
+    """
+    if not isinstance(team, Team):
+        raise BadInput(f"give `engine`: without one, what is trained has to be a team, and this is {team!r}")
+    for shape in policies.values():
+        if shape not in SHAPES:
+            raise UnknownName("way to train a voice without an engine", shape, SHAPES)
+    names = {voice: "everybody" if voice == "*" else voice for voice in policies}
+    bases = {voice: base_of(team, voice) for voice in (team.voices if "*" in policies else policies)}
+    if len(set(bases.values())) != 1:
+        told = ", ".join(f"{voice} by {base!r}" for voice, base in bases.items())
+        raise BadInput(
+            f"the voices are sung by different weights ({told}); train them in turn, one base each"
+        )
+    from motet.train.network import torch_engine
+
+    base = next(iter(bases.values()))
+    return torch_engine(base, {names[voice]: SHAPES[shape] for voice, shape in policies.items()}), names
+
+
+def base_of(team: Team[...], voice: str) -> str:
+    """The weights that sing a voice, as they are called after `torch:`.
+
+    Raises:
+        BadInput: none that can be trained here. UnknownName: no such voice.
+    """
+    if voice not in team.voices:
+        raise UnknownName(f"voice of {team.name}", voice, team.voices)
+    models = {getattr(m.model, "name", "") for m in team.parts.get(voice, ()) if isinstance(m, Agent)}
+    family, _, weights = (models.pop() if len(models) == 1 else "").partition(":")
+    if family == "torch":
+        return weights.partition("#")[0]
+    if family == "local" and (weights or DEFAULT) in WHEELS:
+        return weights or DEFAULT
+    sung = f"{family}:{weights}" if weights else family or "nobody, or by several"
+    raise BadInput(
+        f"{voice} of {team.name} is sung by {sung}, whose weights cannot be trained here; cast "
+        f"{voice}='torch:…' or 'local', or give `engine`"
+    )
