@@ -104,6 +104,8 @@ class Processes:
         self.engines.clear()
         distributed.barrier(self._words)  # nobody leaves while another still talks to it
         distributed.destroy_process_group()
+        # Frees it here, and so ends its threads: one that frees a tensor while Python ends takes all down.
+        del self._words
 
     def gather(self, mine: T) -> list[T]:
         """What each process has, in all of them."""
