@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTED := $(VENV)/.ready-to-test
 
-.PHONY: demo test lint bench golden skyrl docs lock clean help
+.PHONY: demo test lint bench golden mpe skyrl docs lock clean help
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -40,6 +40,9 @@ bench: $(TESTED) ## overhead and training against other frameworks, all methods,
 
 golden: $(TESTED) ## credit and losses against TRL's and verl's own functions, in an environment of their own
 	$(BIN)/python -m benchmarks.golden
+
+mpe: $(TESTED) ## small networks in a particle world against BenchMARL, in an environment of its own
+	$(BIN)/python -m benchmarks.mpe
 
 skyrl: $(TESTED) ## the Tinker engine against a real server of that API, in an environment of its own
 	$(BIN)/python -m scripts.skyrl

@@ -4,7 +4,8 @@ A step is what a rollout does besides asking the model: look (the words are made
 episodes is counted too. TextArena's games are made by their plain names, as its documentation does, which
 gives words as ours do; the `-raw` form leaves the joining of the messages to the caller and is shown beside.
 Only moves are counted: the turns of talk before each round of its prisoner's dilemma are played, but are no
-moves. Both play in turns in one process, after a warm-up, so that a slow moment of the machine meets both.
+moves. Both play in turns in one process, after a warm-up, so that a slow moment of the machine meets both;
+the seconds are the processor's, of which other programs take none.
 
     python -m benchmarks.envs
 """
@@ -70,9 +71,9 @@ def _other_move(name: str, dice: Iterator[int]) -> str:
 
 
 def speed(episode: Callable[[int, Iterator[int]], int]) -> float:
-    """Actions a second."""
-    taken, seed, begun = 0, 0, time.perf_counter()
-    while (spent := time.perf_counter() - begun) < SECONDS:
+    """Actions a second of the processor."""
+    taken, seed, begun = 0, 0, time.process_time()
+    while (spent := time.process_time() - begun) < SECONDS:
         taken += episode(seed, DICE)
         seed += 1
     return taken / spent

@@ -153,8 +153,9 @@ def prompts(policy: Policy) -> list[tuple[str, ...]]:
     ways: dict[str, KvPool | None] = {
         "computed": None,
         "as they are": Naive(),
-        "corrected": KvPool(),
-        "with any two anchors": KvPool(gamma=1.0),
+        "corrected, gamma=0.3": KvPool(),
+        "with any two anchors, gamma=1": KvPool(gamma=1.0),
+        "after itself alone, gamma=-1": KvPool(gamma=-1.0),
     }
     found: dict[str, list[Tensor]] = {}
     rows: list[tuple[str, ...]] = []

@@ -1,9 +1,10 @@
 """An agent: a model with instructions, tools and a memory, and the one loop that uses them."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol, TypedDict, Unpack, cast, runtime_checkable
+from typing import Any, Protocol, TypedDict, Unpack, cast, runtime_checkable
 
 import msgspec
 
@@ -126,11 +127,7 @@ class Agent:
         """Ask one question `n` times over: one request where the backend can draw several samples."""
         if self.tools or schema is not None:
             return await all_of([self.ask(*parts, schema=schema, **knobs) for _ in range(n)])
-        chat = Chat(self)
-        message, sources = chat.compose(parts)
-        thread = chat.thread.then(message, chat.recorder)
-        sampling = _sampling(self, knobs)
-        return await call(chat.model, thread, sampling, n, self.name, chat.recorder, sources)
+        return await Chat(self).branches(n, *parts, **knobs)
 
     def chat(self) -> "Chat":
         """Begin a conversation that keeps its history."""
@@ -138,10 +135,17 @@ class Agent:
 
     def bound(self, name: str) -> "Agent":
         """This agent as one voice of one run: named, with a memory of its own."""
+        return self._but(name=name, memory=self.memory.fresh() if self.memory else None)
+
+    def named(self, name: str) -> "Agent":
+        """This agent, memory included, under another name."""
+        return self._but(name=name)
+
+    def _but(self, **changes: Any) -> "Agent":
         # replace() would check the model again, for every voice of every run.
-        bound = object.__new__(Agent)
-        bound.__dict__.update(self.__dict__, name=name, memory=self.memory.fresh() if self.memory else None)
-        return bound
+        changed = object.__new__(Agent)
+        changed.__dict__.update(self.__dict__, **changes)
+        return changed
 
 
 class Chat:
@@ -173,6 +177,29 @@ class Chat:
         if agent.memory:
             agent.memory.note(_words_of(parts), reply)
         return reply
+
+    async def branches(
+        self, n: int, *parts: Content, by: "Agent | None" = None, **knobs: Unpack[Knobs]
+    ) -> list[Reply]:
+        """`n` replies side by side to one thing said; the conversation itself stays where it is.
+
+        Tools that a reply asks for are not used.
+
+        Args:
+            by: who replies instead of this conversation's own agent.
+        """
+        agent = by or self.agent
+        message, sources = self.compose(parts)
+        thread, model = self.thread.then(message, self.recorder), cast("Model", agent.model)
+        said = (*self._last, *sources)
+        return await call(model, thread, _sampling(agent, knobs), n, agent.name, self.recorder, said)
+
+    def after(self, reply: Reply, *parts: Content) -> "Chat":
+        """The conversation in which these parts had this reply; this one stays where it is."""
+        chat = copy(self)
+        asked = self.thread.then(self.compose(parts)[0], self.recorder)
+        chat.thread, chat._last = asked.then(reply.message, self.recorder, reply.node), (reply,)
+        return chat
 
     async def _answer(
         self, thread: Thread, sampling: Sampling, sources: Sequence[Reply]

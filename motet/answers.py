@@ -37,6 +37,7 @@ _LEAD = re.compile(
 _LETTER = re.compile(r"(?<!\w)(?:\(([A-Z])\)|(?i:option|choice)\s+([A-Z])\b|([A-Z])[).](?!\w))")
 _FENCE = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 _QUERY = r"(?:SELECT\b|WITH\s+(?:RECURSIVE\s+)?\w+\s*(?:\([^)]*\)\s*)?AS\s*\()"
+_IS_QUERY = re.compile(_QUERY, re.I)
 _BARE_QUERY = re.compile(rf"^\W*({_QUERY}.*?)(?:;[ \t]*$|\n\s*\n|\Z)", re.I | re.M | re.S)
 _SQL_GAP = re.compile(r"""('(?:[^']|'')*'|"[^"]*")|(?:\s|--[^\n]*|/\*.*?\*/)+""", re.S)
 _KEPT = 512  # votes are counted again and again: what was read of as many texts is remembered
@@ -66,8 +67,7 @@ def canonical(task: Task, answer: str) -> str:
     """
     match task.kind:
         case "number":
-            value = _last_number(answer)
-            return _tidy(answer) if value is None else _show(value)
+            return _canonical_number(answer)
         case "choice":
             return _option(task, answer) or _tidy(answer)
         case "math":
@@ -186,6 +186,11 @@ def _last_number(text: str) -> Fraction | None:
 
 
 @lru_cache(maxsize=_KEPT)
+def _canonical_number(text: str) -> str:
+    value = _last_number(text)
+    return _tidy(text) if value is None else _show(value)
+
+
 def _show(value: Fraction) -> str:
     """Shortest exact decimal, or a fraction in lowest terms when there is none."""
     rest, places, twos = value.denominator, 0, 0
@@ -284,6 +289,7 @@ def _read_code(task: Task, text: str) -> str | None:
     return best  # the last of the best: examples of use often come after
 
 
+@lru_cache(maxsize=_KEPT)
 def _code_rank(text: str) -> int:
     """2 for Python that defines something, 1 for other statements, 0 for what is no program."""
     try:
@@ -302,14 +308,20 @@ def _dedent(text: str) -> str:
 
 
 def _read_sql(task: Task, text: str) -> str | None:
+    return _query_said(text)
+
+
+@lru_cache(maxsize=_KEPT)
+def _query_said(text: str) -> str | None:
     """The last block that holds a query; without one, what follows the mark, or begins a line."""
-    blocks = [b for b in _FENCE.findall(text) if re.search(_QUERY, b, re.I)]
+    blocks = [b for b in _FENCE.findall(text) if _IS_QUERY.search(b)]
     if blocks:
         return str(blocks[-1])
     bare = _BARE_QUERY.findall(_marked(text) or "") or _BARE_QUERY.findall(text)
     return bare[-1] if bare else None
 
 
+@lru_cache(maxsize=_KEPT)
 def _one_line(query: str) -> str:
     """A query without comments, final semicolons and needless space."""
     return _SQL_GAP.sub(lambda gap: gap[1] or " ", query).strip("; \n")

@@ -25,14 +25,19 @@ def source_of(function: Callable[..., Any]) -> str:
 def prompts_of(function: Callable[..., Any]) -> dict[str, str]:
     """The string constants that the function and its helpers name, by name."""
     found: dict[str, str] = {}
-    owners: list[Any] = [function, *_helpers(function)]
-    for owner in owners:
-        for name in _names(owner.__code__):
-            text = owner.__globals__.get(name)
-            if name.isupper() and isinstance(text, str):
-                key = name if found.get(name, text) == text else f"{owner.__module__}.{name}"
-                found[key] = text
+    for owner, name in _constants(function):
+        text = owner.__globals__.get(name)
+        if isinstance(text, str):
+            key = name if found.get(name, text) == text else f"{owner.__module__}.{name}"
+            found[key] = text
     return found
+
+
+@lru_cache(maxsize=512)
+def _constants(function: Callable[..., Any]) -> tuple[tuple[FunctionType, str], ...]:
+    """The names in capitals that the function and its helpers use, each with who uses it."""
+    owners: tuple[Any, ...] = (function, *_helpers(function))
+    return tuple((owner, name) for owner in owners for name in _names(owner.__code__) if name.isupper())
 
 
 @lru_cache(maxsize=512)
@@ -57,6 +62,7 @@ def _functions(named: object) -> list[FunctionType]:
     """What runs when something is used: a function, the methods of a class, the function of a team."""
     if isinstance(named, Team):
         named = named.function
+    named = getattr(named, "__wrapped__", named)  # a function that remembers its results
     members = vars(named).values() if isinstance(named, type) else (named,)
     return [member for member in members if isinstance(member, FunctionType)]
 
@@ -71,10 +77,15 @@ def _names(code: Any) -> list[str]:
 def team_identity(team: "Team[...]") -> str:
     """Hash of source, prompts, knobs and cast."""
     function = team.function
-    sources = [source_of(f) for f in (function, *_helpers(function))]
     cast = {name: [_member(m) for m in members] for name, members in sorted(team.parts.items())}
     knobs = msgspec.to_builtins(dict(sorted(team.knobs.items())), enc_hook=_plain)
-    return digest(sources, prompts_of(function), knobs, cast)
+    return digest(_sources(function), prompts_of(function), knobs, cast)
+
+
+@lru_cache(maxsize=512)
+def _sources(function: Callable[..., Any]) -> msgspec.Raw:
+    """The sources of the function and its helpers as a JSON list."""
+    return msgspec.Raw(msgspec.json.encode([source_of(f) for f in (function, *_helpers(function))]))
 
 
 def _plain(knob: Any) -> str:

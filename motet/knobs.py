@@ -1,10 +1,14 @@
-"""Whether a value is of the type that a knob is annotated with."""
+"""Whether a value is of the type that a knob is annotated with, and what to say where it is not."""
 
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
+from msgspec import Struct
+
+SHOWN = 200
+"""Characters of a wrong value that are shown."""
 WORDS = {
     bool: "True or False",
     int: "a whole number",
@@ -15,7 +19,7 @@ WORDS = {
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of a type: numbers, texts, None, several of these, or one of several types.
+    """Whether a value is of a type: numbers, texts, None, structs, several of these, or one of several types.
 
     A whole number is a number, a truth value and NaN are none. Types other than these are not looked into.
 
@@ -32,17 +36,42 @@ def fits(value: Any, kind: Any) -> bool:
         case x if x in (Union, UnionType):
             return any(fits(value, one) for one in get_args(kind))
         case x if x in (Sequence, tuple):
-            return _several(value, kind)
+            parts = _parts(value, kind)
+            return parts is not None and all(fits(part, of) for part, of in parts)
+        case x if isinstance(x, type) and issubclass(x, Struct):
+            return isinstance(value, x)
     return True
 
 
-def _several(value: Any, kind: Any) -> bool:
+def complaint(name: str, value: Any, kind: Any) -> str:
+    """What is wrong with a value, as `NAME=VALUE: expected TYPE`; nothing when it fits.
+
+    Of several, the first element that does not fit is named.
+
+    >>> complaint("pages", ["Keys", None], Sequence[str])
+    'pages[1]=None: expected a text'
+    """
+    if fits(value, kind):
+        return ""
+    for choice in get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,):
+        for i, (part, of) in enumerate(_parts(value, choice) or ()):
+            if said := complaint(f"{name}[{i}]", part, of):
+                return said
+    words = repr(value)
+    words = words if len(words) <= SHOWN else f"{words[:SHOWN]}…"
+    return f"{name}={words}: expected {described(kind)}"
+
+
+def _parts(value: Any, kind: Any) -> list[tuple[Any, Any]] | None:
+    """The elements of a list, each with its type; None where a value is not such a list at all."""
+    if get_origin(kind) not in (Sequence, tuple) and kind not in (Sequence, tuple):
+        return None
     if not isinstance(value, Collection) or isinstance(value, str | bytes | Mapping):
-        return False
+        return None
     of = get_args(kind)
     if get_origin(kind) is tuple and of[-1] is not ...:
-        return len(value) == len(of) and all(map(fits, value, of))
-    return all(fits(one, of[0] if of else Any) for one in value)
+        return list(zip(value, of, strict=True)) if len(value) == len(of) else None
+    return [(part, of[0] if of else Any) for part in value]
 
 
 def described(kind: Any) -> str:

@@ -62,6 +62,7 @@ class BM25:
     def __init__(self, texts: Iterable[str] = (), *, k1: float = 1.5, b: float = 0.75) -> None:
         self.k1, self.b = k1, b
         self._texts: list[Counter[str]] = []
+        self._sizes: list[int] = []
         self._holders: Counter[str] = Counter()
         for text in texts:
             self.add(text)
@@ -70,16 +71,18 @@ class BM25:
         """Take in one more text."""
         counts = Counter(_words(text))
         self._texts.append(counts)
+        self._sizes.append(counts.total())
         self._holders.update(counts.keys())
 
     def scores(self, query: str) -> list[float]:
         """How well each text fits a query, in the order in which they came; 0 when no word is shared."""
         words = set(_words(query))
-        mean = sum(c.total() for c in self._texts) / max(1, len(self._texts))
-        return [self._score(words, counts, mean) for counts in self._texts]
+        mean = sum(self._sizes) / max(1, len(self._sizes))
+        both = zip(self._texts, self._sizes, strict=True)
+        return [self._score(words, counts, size / (mean or 1)) for counts, size in both]
 
-    def _score(self, words: set[str], counts: Counter[str], mean: float) -> float:
-        norm = self.k1 * (1 - self.b + self.b * counts.total() / (mean or 1))
+    def _score(self, words: set[str], counts: Counter[str], size: float) -> float:
+        norm = self.k1 * (1 - self.b + self.b * size)
         score = 0.0
         for word in words & counts.keys():
             holders = self._holders[word]

@@ -57,7 +57,7 @@ class Performance(Struct, frozen=True):
         recorder = Recorder(
             tape, task, self.seed, store, meter, self.reuse, self.listener, self.clock, self.timer
         )
-        recorder.record(self._started(tape.run, task))
+        recorder.record(self._started(recorder))
         begun = self.timer()
         token = RECORDER.set(recorder)
         try:
@@ -97,15 +97,15 @@ class Performance(Struct, frozen=True):
             return None, (), error.failure
         return text, parents_of(links, recorder), None
 
-    def _started(self, run: str, task: Task) -> Started:
+    def _started(self, recorder: Recorder) -> Started:
         team = self.team
         return Started(
-            run=run,
+            run=recorder.tape.run,
             team=team.name,
             team_id=team_identity(team),
-            task=task,
+            task=recorder.task,
             voices=cast_names(team),
-            knobs=msgspec.to_builtins(team.knobs, enc_hook=repr),
+            knobs=recorder.shortened(msgspec.to_builtins(team.knobs, enc_hook=repr)),
             prompts=prompts_of(team.function),
             seed=self.seed,
             at=self.clock(),

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, cast
 
 import msgspec
@@ -15,9 +17,17 @@ _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 
 
 def json_schema(shape: Shape) -> dict[str, Any]:
-    """The JSON schema of a shape, with references inlined so that every backend takes it."""
+    """The JSON schema of a shape, with references inlined so that every backend takes it.
+
+    A class gives the same dict each time: it is not to be changed.
+    """
     if isinstance(shape, dict):
         return shape
+    # Annotations that are equal may still list their words in another order, so only classes are remembered.
+    return _schema_of_class(shape) if isinstance(shape, type) else _schema_of(shape)
+
+
+def _schema_of(shape: Any) -> dict[str, Any]:
     if hasattr(shape, "model_json_schema"):
         schema: dict[str, Any] = shape.model_json_schema()
         return cast("dict[str, Any]", _inline(schema, schema.pop("$defs", {})))
@@ -26,6 +36,9 @@ def json_schema(shape: Shape) -> dict[str, Any]:
     except TypeError as error:
         raise BadInput(f"schema={shape!r} has no JSON schema ({error}); give a type or a dict") from error
     return cast("dict[str, Any]", _inline(schema, parts))
+
+
+_schema_of_class = lru_cache(maxsize=512)(_schema_of)
 
 
 def _inline(schema: Any, parts: dict[str, Any]) -> Any:
@@ -53,13 +66,14 @@ def parse(text: str, shape: Shape) -> Any:
     raise last
 
 
-def _candidates(text: str) -> list[str]:
-    found = [text.strip(), *(block.strip() for block in _FENCED.findall(text))]
+def _candidates(text: str) -> Iterator[str]:
+    yield text.strip()
+    for block in _FENCED.findall(text):
+        yield block.strip()
     for opening, closing in ("{}", "[]"):
         first, last = text.find(opening), text.rfind(closing)
         if 0 <= first < last:
-            found.append(text[first : last + 1])
-    return found
+            yield text[first : last + 1]
 
 
 def _decode(text: str, shape: Shape) -> Any:

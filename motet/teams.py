@@ -10,7 +10,7 @@ from typing import Any, Generic, ParamSpec, get_type_hints, overload
 from motet.agent import Agent, Voice
 from motet.budget import Budget
 from motet.errors import BadInput, UnknownName
-from motet.knobs import described, fits
+from motet.knobs import complaint
 from motet.models.names import as_model
 from motet.run import Run
 from motet.tape import Ended, Live, Store
@@ -108,8 +108,8 @@ class Team(Generic[P]):
             if name not in self.knobs:
                 raise UnknownName(f"knob of {self.name}", name, self.knobs)
             kind = _kinds_of(self.function).get(name, Any)
-            if value is not self.knobs[name] and not fits(value, kind):
-                raise BadInput(f"{name}={value!r}: expected {described(kind)}")
+            if value is not self.knobs[name] and (wrong := complaint(name, value, kind)):
+                raise BadInput(wrong)
         return Team(self.function, self.name, self.parts, self.knobs | knobs)
 
     @overload
@@ -249,4 +249,4 @@ def _member(given: Any) -> "Agent | Team[...]":
 
 
 def _named(voice: Voice, name: str) -> Voice:
-    return replace(voice, name=name)  # type: ignore[type-var]
+    return voice.named(name) if isinstance(voice, Agent) else replace(voice, name=name)  # type: ignore[type-var]

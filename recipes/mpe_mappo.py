@@ -35,6 +35,19 @@ STEPS = 25
 WORLD: dict[str, Any] = {"max_cycles": STEPS, "N": 3, "local_ratio": 0.5, "words": False}
 SPREAD = "pettingzoo:mpe2.simple_spread_v3"
 SEES, ACTIONS, AGENTS = 18, 5, 3
+GROUPS = 40
+"""Episodes of one iteration."""
+SETTING: dict[str, Any] = {
+    "lr": 1e-3,
+    "clip": 0.5,
+    "gamma": 0.99,
+    "lam": 0.95,
+    "entropy": 0.01,
+    "epochs": 10,
+    "minibatches": 4,
+    "hidden": [64, 64],
+}
+"""Of policy and critic, but for clipping and entropy, which the policy has alone."""
 HELD_OUT = 1_000_000
 """Number of the first episode that is played for a mark."""
 CRITICS: dict[str, Any] = {"ippo": "own", "mappo": "all"}
@@ -54,20 +67,24 @@ def learn(work: Work) -> Engine:
     import torch
 
     torch.set_num_threads(1)
-    sees = CRITICS[work.algorithm]
-    wide = SEES * (AGENTS if sees == "all" else 1)
-    engine = numeric_engine(SEES, ACTIONS, ("agent",), {"critic": wide}, scale=10.0, seed=work.seed)
+    sees, s = CRITICS[work.algorithm], SETTING
+    critics = {"critic": SEES * (AGENTS if sees == "all" else 1)}
+    engine = numeric_engine(
+        SEES, ACTIONS, ("agent",), critics, hidden=s["hidden"], scale=10.0, seed=work.seed
+    )
+    judged = {name: s[name] for name in ("gamma", "lam", "epochs", "minibatches")}
     train(
         Episodes(SPREAD, WORLD, first=HELD_OUT * (2 + work.seed)),
         engine=engine,
         policies={"*": "agent"},
         credit="ppo_turn_gae",
-        options={"lam": 0.95, "turn_gamma": 0.99, "whiten": True},
-        critic=Critic({"agent": "critic"}, sees, adam=Adam(lr=1e-3, clip=None), epochs=10),
-        loss=Loss("ppo", entropy=0.01),
-        adam=Adam(lr=1e-3, clip=0.5),
+        options={"lam": s["lam"], "turn_gamma": s["gamma"], "whiten": True},
+        critic=Critic({"agent": "critic"}, sees, adam=Adam(lr=s["lr"], clip=None), **judged),
+        loss=Loss("ppo", entropy=s["entropy"]),
+        adam=Adam(lr=s["lr"], clip=s["clip"]),
         final=0.1,
-        epochs=10,
+        epochs=s["epochs"],
+        minibatches=s["minibatches"],
         iterations=work.iterations,
         groups=work.groups,
         group_size=1,
@@ -103,7 +120,7 @@ def main() -> None:
     parser.add_argument("--algorithms", default="ippo,mappo")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--iterations", type=int, default=300)
-    parser.add_argument("--groups", type=int, default=40, help="episodes in one iteration")
+    parser.add_argument("--groups", type=int, default=GROUPS, help="episodes in one iteration")
     parser.add_argument("--episodes", type=int, default=200, help="held-out episodes")
     parser.add_argument("--temperature", type=float, default=0.0, help="of the held-out episodes")
     parser.add_argument("--processes", type=int, default=2)

@@ -7,14 +7,18 @@ and writes down which reading made the difference. What is tested is the method 
 comparisons, edits of the library, lessons in every later prompt. There are no weights: whatever rises, rises
 by text. As a control the marks are dealt at random, so that the comparisons have nothing to find.
 
+With `--model NAME` the voice and the teacher are that language model instead, frozen, on sums of one digit.
+The control there is a library written by hand: what the voice makes of good advice, whoever wrote it.
+
     python -m recipes.train_free [--seeds 8] [--iterations 3] [--processes 2]
+    python -m recipes.train_free --model local [--items 12] [--held-out 30] [--iterations 1]
 """
 
 import argparse
 import asyncio
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -25,13 +29,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 import motet
+from motet.answers import instruction
 from motet.evals.stats import Interval, mean_ci, paired_bootstrap
 from motet.models.rule import Rule
 from motet.tape import CALL, Tape
 from motet.teams import Team
 from motet.train.builders.lessons import with_lessons
 from motet.train.builders.reading import mark_of
-from motet.train.builders.training_free import Course, training_free
+from motet.train.builders.training_free import Course, Library, training_free
 from motet.types import Message, Reply, Sampling, Task
 
 SIGNS = "§¤¶µ"
@@ -165,8 +170,56 @@ def taught(seed: int, epochs: int) -> Taught:
 
 def accuracy(team: Team[...], tasks: Sequence[Task], seed: int, store: motet.Store) -> float:
     """The share of questions answered rightly."""
+    return fmean(marks(team, tasks, seed, store))
+
+
+def marks(team: Team[...], tasks: Sequence[Task], seed: int, store: motet.Store) -> list[float]:
+    """The mark of each question: 1 when it was answered rightly."""
     runs = [team.run(task, seed=seed, store=store) for task in tasks]
-    return fmean(mark_of(run.tape) or 0.0 for run in runs)
+    return [mark_of(run.tape) or 0.0 for run in runs]
+
+
+@motet.team
+async def add_up(task: Task, reader: Any) -> Reply:
+    """Answer in a form that can be read."""
+    reply: Reply = await reader.ask(task, instruction(task))
+    return reply
+
+
+BY_HAND = ("Add the two numbers.", "Do not explain.", "Write only the line 'Answer: ' and the sum.")
+
+
+def on_model(
+    name: str, items: int, held_out: int, epochs: int, seed: int = 0
+) -> tuple[Library, dict[str, list[float]]]:
+    """Let a frozen language model be its own teacher, on sums of one digit.
+
+    Returns:
+        The library, and the marks of the held-out items with no library, with this one, with one by hand.
+    """
+    tasks = motet.load_suite("arithmetic?difficulty=1", items + held_out, seed).tasks
+    voice = motet.Agent(name, sampling=motet.Sampling(max_tokens=32))
+    teacher = motet.Agent(name, sampling=motet.Sampling(max_tokens=80))
+    band, store = add_up.cast(voice), motet.Store.memory()
+    plan = Course(epochs, group=4, batch=max(1, items // 2))
+    library = asyncio.run(training_free(band, tasks[:items], teacher, plan, store=store, seed=seed))
+    libraries = {"none": (), "its own": library.lessons, "by hand": BY_HAND}
+    found = {
+        kind: marks(with_lessons(band, lessons), tasks[items:], 10_000 + seed, store)
+        for kind, lessons in libraries.items()
+    }
+    store.close()
+    return library, found
+
+
+def tell(library: Library, marked: Mapping[str, list[float]]) -> None:
+    """Print the library and the table."""
+    for number, lesson in enumerate(library.lessons, 1):
+        print(f"[{number}] {lesson}")
+    print(f"\n{library.counts}\n\n| library | held-out accuracy | over none |\n|---|--:|--:|")
+    for kind, mine in marked.items():
+        gain = "" if kind == "none" else shown(paired_bootstrap(mine, marked["none"]), "+")
+        print(f"| {kind} | {shown(mean_ci(mine))} | {gain} |")
 
 
 def main() -> None:
@@ -175,7 +228,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--iterations", type=int, default=3, help="epochs over the 48 questions")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--model", help="a language model to teach, instead of the program")
+    parser.add_argument("--items", type=int, default=12, help="sums that the language model learns from")
+    parser.add_argument("--held-out", type=int, default=30, help="sums that it is tried on")
     given = parser.parse_args()
+    if given.model:
+        tell(*on_model(given.model, given.items, given.held_out, given.iterations))
+        return
     with ProcessPoolExecutor(given.processes, get_context("spawn")) as pool:
         found = list(pool.map(partial(taught, epochs=given.iterations), range(given.seeds)))
     before, after, control = ([getattr(f, name) for f in found] for name in ("before", "after", "control"))

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from motet.methods.code import EditTree
+
 DISAGREE = "sim:skill=0,wrong=1000000,follow=0"
 NEVER_DONE: dict[str, dict[str, Any]] = {
     "adaptive_consistency": {"solver": DISAGREE},
@@ -32,7 +34,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "e2g": [{}, {"both": True}],
     "talkhier": [{"n": n, "T": t} for n, t in [(3, 0), (2, 1), (3, 2)]],
     "codecor": [{"n": n, "r": r} for n, r in [(1, 0), (2, 1), (3, 2)]],
-    "swe_search": [{"iterations": 3, "w": 3}, {"iterations": 2, "w": 2, "n": 1, "R": 2}],
+    "swe_search": [{"iterations": 3}, {"iterations": 2, "tree": EditTree(w=2), "n": 1, "R": 2}],
     "master": [{"b": b, "E": e} for b, e in [(2, 3), (1, 1), (3, 0)]],
     "plangen": [{"n": n, "D": d, "r": r} for n, d, r in [(3, 2, 0), (2, 1, 2), (3, 2, 1)]],
 }

@@ -123,6 +123,19 @@ def test_an_adapter_goes_on_its_own_base_alone(tmp_path: Path) -> None:
         on(base, tmp_path / "x.gguf")
 
 
+def test_an_adapter_without_its_base_is_told_how_it_is_named(tmp_path: Path) -> None:
+    adapter, _, merged = files(tmp_path, 0)
+    told = r"is an adapter \(for a base of architecture 'llama', tiny:.*\).*: local:BASE\+.*adapter.gguf"
+    with pytest.raises(BadInput, match=told):
+        asyncio.run(Local(f"local:{adapter}").sample([Message.say("user", "Hello.")], 1, Sampling()))
+    with pytest.raises(BadInput, match=told):
+        _ = Local(f"local:{adapter}+{adapter}").identity
+    assert Local(f"local:{merged}").identity.startswith(f"local:{merged}@")
+    (tmp_path / "x.gguf").write_text("no")
+    with pytest.raises(BadInput, match="is no GGUF file"):
+        _ = Local(f"local:{tmp_path / 'x.gguf'}").identity
+
+
 def test_an_adapter_of_other_weights_is_refused_before_the_engine_starts(tmp_path: Path) -> None:
     adapter, _, _ = files(tmp_path, 0)
     with pytest.raises(BadInput, match="local:smollm2-135m is other weights"):

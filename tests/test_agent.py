@@ -215,3 +215,24 @@ def test_scripts_are_read_from_files_and_checked(tmp_path) -> None:
         model(f"scripted:{path}")
     with pytest.raises(BadInput, match="cannot be read"):
         model("scripted:nowhere.jsonl")
+
+
+def test_a_chat_branches_and_goes_on_from_any_branch() -> None:
+    @motet.team
+    async def talk(task, voice, other):
+        chat = voice.chat()
+        await chat.ask("one")
+        first, _ = await chat.branches(2, "two")
+        (foreign,) = await chat.branches(1, "two", by=other)
+        assert [m.text for m in chat.thread.messages] == ["one", "[one]"], "it stays where it is"
+        await chat.after(foreign, "two").ask("three")
+        return await chat.after(first, "two").ask("four")
+
+    run = talk.cast(voice=Echo(), other=Scripted(["I differ."])).run("Q")
+    told = [[m.text for m in run.tape.path(call.prompt)] for call in run.calls]
+    assert told[-2:] == [
+        ["one", "[one]", "two", "I differ.", "three"],
+        ["one", "[one]", "two", "[two]", "four"],
+    ]
+    assert [call.voice for call in run.calls] == ["voice", "voice", "voice", "other", "voice", "voice"]
+    assert [call.parents for call in run.calls[1:]] == [("1",), ("1",), ("1",), ("4",), ("2",)]

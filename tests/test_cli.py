@@ -210,6 +210,20 @@ def test_methods_tell_what_they_promise():
     told = document("methods", "self_consistency")
     assert {key: told[key] for key in listed[0]} in listed
     assert "arXiv:2203.11171" in motet("methods", "self_consistency").stdout
+    assert "arXiv:2504.12330 (catalogue 3)" in motet("methods", "hm_rag").stdout
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_list_of_methods_has_everything_and_fits_the_terminal(width: int, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = motet("methods").stdout
+    assert all(len(line) <= width for line in shown.splitlines())
+    words = " ".join(shown.split())
+    for method in document("methods"):
+        assert f" {method['name']} {method['summary']} voices {method['voices'][0]}" in words
+        assert f"calls {method['calls']} {method['paper']}" in words
+        assert f"(catalogue {method['system']})" in words or not method["system"]
+        assert all(f"{knob}=" in words for knob in method["knobs"])
 
 
 def test_runs_are_newest_first_with_their_end_also_when_marked():

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from motet.cli.credit import command
+from motet.credit import Step, Trajectory
 from motet.errors import BadInput, MotetError, UnknownName
 
 
@@ -15,6 +16,7 @@ def trajectory(reward: Any, *rewards: float, **more: Any) -> dict[str, Any]:
     return {"group": "g", "voice": "v", "reward": reward, "steps": steps, **more}
 
 
+UNPAID = '{"trajectories": [{"reward": 1, "steps": [{"tokens": 3}]}]}'
 PAIR = [trajectory(1.0, 0.0, 1.0), trajectory(0.0, 0.0)]
 
 
@@ -76,10 +78,23 @@ def test_tokens_have_advantages_of_their_own_where_the_preset_goes_so_far() -> N
     assert "token_advantages" not in ask("grpo")["trajectories"][0]["steps"][0]
 
 
-def test_what_is_not_read_is_passed_on_and_named() -> None:
-    result = run("grpo", text=json.dumps({"trajectories": [trajectory(1.0, 0.0, id=7)]}))
-    assert json.loads(result.stdout)["trajectories"][0]["id"] == 7
-    assert "id" in result.stderr
+def test_its_own_output_and_a_name_are_passed_on() -> None:
+    once = ask("grpo", trajectories=[trajectory(1.0, 0.0, id=7), trajectory(0.0, 0.0)])
+    again = ask("ppo_token_gae", trajectories=once["trajectories"])
+    assert again["trajectories"][0]["id"] == 7
+    assert advantages(again) != advantages(once)
+
+
+def test_help_tells_every_field_and_what_each_preset_reads() -> None:
+    told = " ".join(run("--help").stdout.split())
+    for kind in (Trajectory, Step):
+        assert all(f" {field} " in told for field in kind.__struct_fields__)
+    assert "which turn this was, where that is not the place in the trajectory." in told
+    assert "gigpo group voice reward start; state reward at_grpo" in told
+    assert "spa_rl group; reward value progress executable. Needs value, and progress or reward." in told
+    for row in json.loads(run("--json").stdout):
+        read = {*row["reads"]["trajectory"], *row["reads"]["step"]}
+        assert read >= {field for need in row["needs"] for field in need.split("|")}
 
 
 def test_without_a_name_it_lists_what_there_is() -> None:
@@ -100,6 +115,27 @@ def test_without_a_name_it_lists_what_there_is() -> None:
         (("grpo",), "[1, 2]", BadInput, r"\[1, 2\]"),
         (("grpo",), '{"trajectories": [{"reward": "high"}]}', BadInput, r"trajectories\[0\].reward"),
         (("grpo",), '{"trajectories": [{"steps": [{"tokens": -1}]}]}', BadInput, "tokens"),
+        (
+            ("grpo",),
+            '{"trajectories": [{"rewards": 1}]}',
+            UnknownName,
+            "credit trajectory is called",
+        ),
+        (
+            ("grpo",),
+            '{"trajectories": [{"steps": [{"logprobs": []}]}]}',
+            UnknownName,
+            "'logprobs'",
+        ),
+        (
+            ("marti",),
+            UNPAID,
+            BadInput,
+            "'marti' reads `reward` of steps, and none",
+        ),
+        (("llm_critic",), UNPAID, BadInput, "`judge` of steps or `reward` of steps"),
+        (("spa_rl",), UNPAID, BadInput, "`value` of steps and `progress` of steps or"),
+        (("shapley",), UNPAID, BadInput, "`coalitions` of trajectories"),
         (("grpo",), "[" * 100_000, BadInput, "no trajectories"),
         (("grpo", "--file", "absent.json"), "", BadInput, "absent.json"),
     ],

@@ -11,12 +11,14 @@ from click.testing import CliRunner, Result
 
 import motet
 from motet.cli.envs import command as envs_command
+from motet.cli.export import command as export_command
 from motet.cli.play import command as play_command
 from motet.envs import ENVS, Env, make
-from motet.envs.play import play, returns_of, seat_players
+from motet.envs.play import marks_of, play, returns_of, seat_players
 from motet.envs.players import Player
 from motet.errors import BadInput, UnknownName
 from motet.models.scripted import Line, Scripted
+from motet.tape.store import home
 
 
 def run(env: str, voices: dict[str, Any], seed: int = 0, **options: Any) -> motet.Run:
@@ -146,3 +148,35 @@ def test_a_transcript_shows_what_the_environment_made_of_it() -> None:
 def test_a_seat_that_never_answers_is_told_and_counts_as_failed_work() -> None:
     done = invoke(play_command, "tic_tac_toe", "--voice", "x=sim:skill=1")
     assert "calls of x failed: bad_request: sim:skill=1" in done.stderr
+
+
+def marks(played: motet.Run) -> list[tuple[str, float]]:
+    voices = {call.id: call.voice for call in played.calls}
+    return [(voices[score.call], score.value) for score in marks_of(played, 0.0)]
+
+
+def test_moves_are_marked_by_what_their_seat_got() -> None:
+    won = run("tic_tac_toe", {"x": Scripted(["1", "Hm.", "2", "3"]), "o": Scripted(["4", "5"])})
+    assert marks(won) == [("x", 1), ("o", 0), ("x", 0), ("x", 1), ("o", 0), ("x", 1)]
+    drawn = run("tic_tac_toe", {})
+    assert {value for _, value in marks(drawn)} == {0.5}
+    split = run("negotiation", {"first": "random"}, 3)
+    assert {value for _, value in marks(split)} == set(returns_of(split).values())
+    points = run("prisoners_dilemma", {"row": "random"}, rounds=3)
+    assert max(returns_of(points).values()) > 1 and marks(points) == []
+
+
+def test_what_was_played_can_be_exported_for_trainers() -> None:
+    for seed in ("1", "2"):
+        invoke(play_command, "kuhn", "--voice", "first=random", "--voice", "second=random", "--seed", seed)
+        rows = [
+            json.loads(line) for line in invoke(export_command, "last", "--to", "trl-sft").stdout.splitlines()
+        ]
+        tape = motet.Store(home() / "tape.db", readonly=True).load("last")
+        earned = {seat: sum(step.rewards.get(seat, 0) for step in tape.steps) for seat in ("first", "second")}
+        winner = max(earned, key=earned.__getitem__)
+        assert [row["voice"] for row in rows] == [c.voice for c in tape.calls if c.voice == winner] != []
+        assert rows[0]["completion"][0]["content"] in ("check", "bet", "call", "fold")
+    invoke(play_command, "prisoners_dilemma", "--voice", "row=random")
+    refused = invoke(export_command, "last", "--to", "trl-kto")
+    assert isinstance(refused.exception, BadInput) and "has a mark" in str(refused.exception)

@@ -253,3 +253,28 @@ def test_wolves_and_villagers() -> None:
     assert (
         step.done and step.rewards[villagers[0]] == step.rewards[seer] == 1.0 and step.rewards[wolf] == -1.0
     )
+
+
+def test_positions_that_are_not_kept_play_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph that is full goes on as one that has room, and grows no further."""
+
+    def played(graph: Graph[Any]) -> list[Any]:
+        told = []
+        for seed in range(40):
+            world, rng = World(graph, seed), Random(seed)
+            while seats := world.acting():
+                seat = seats[0]
+                seen = world.observe(seat)
+                told.append((seen.text, world.step({seat: rng.choice(seen.legal or ())}), world.state_hash()))
+            told.append(world.returns())
+        return told
+
+    for rules in (make("guess_number").rules, make("tic_tac_toe").rules):  # type: ignore[attr-defined]
+        roomy = played(Graph(rules))
+        for most, most_moves in ((30, 10**6), (10**6, 25), (0, 0)):
+            monkeypatch.setattr("motet.envs.positions.MOST", most)
+            monkeypatch.setattr("motet.envs.positions.MOST_MOVES", most_moves)
+            graph: Graph[Any] = Graph(rules)
+            assert played(graph) == roomy == played(graph)
+            assert len(graph._known) <= most and graph._moves <= most_moves
+        monkeypatch.undo()

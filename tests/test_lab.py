@@ -3,6 +3,7 @@
 import json
 import math
 from itertools import product
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -150,6 +151,33 @@ def test_the_verdict_says_what_the_figures_say() -> None:
     assert "in none of 1 settings, and shows no sure difference in all" in verdict(none)
 
 
+def test_knobs_of_a_method_vary_like_those_of_voices_and_each_is_held_against_as_many_calls() -> None:
+    found = lab.vary("debate", items=30, seed=3, r=(0, 2), judge=(0.0, 1.0))
+    assert [(c.world["r"], c.world["judge"]) for c in found.cells] == [(0, 0), (0, 1), (2, 0), (2, 1)]
+    assert [c.calls for c in found.cells] == [3, 3, 9, 9] == [c.votes for c in found.cells]
+    alone = lab.sweep("debate", items=30, seed=3, knobs={"r": 2}, judge=(0.0, 1.0))
+    assert [(c.method, c.vote, c.gain) for c in alone.cells] == [
+        (c.method, c.vote, c.gain) for c in found.cells[2:]
+    ]
+    assert heat(found).splitlines()[0].split() == ["judge", "\\", "r", "0", "2"]
+    assert lab.vary("debate", items=5, skill=(0.4, 0.8)) == lab.sweep("debate", items=5, skill=(0.4, 0.8))
+
+
+@pytest.mark.parametrize(
+    ("axes", "said"),
+    [
+        ({"rounds": 2}, "no 'rounds' to vary; voices have skill, .*; debate has n, r"),
+        ({"r": ()}, "expected numbers"),
+        ({"r": ["two"]}, "expected numbers"),
+        ({"r": 0.5}, "r=0.5: expected a whole number"),
+        ({"n": 2}, "n of debate is set and varied"),
+    ],
+)
+def test_what_cannot_be_varied_is_refused(axes: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        lab.vary("debate", items=2, knobs={"n": 2}, **axes)
+
+
 def typed(*words: str) -> Result:
     return CliRunner().invoke(main, ["lab", *words])
 
@@ -161,6 +189,8 @@ def test_the_command_prints_a_table_or_one_document() -> None:
     found = json.loads(typed("debate", "--vary", "judge=0,1", "--items", "5", "--json").stdout)
     assert [c["world"]["judge"] for c in found["cells"]] == [0, 1]
     assert found["verdict"].startswith("debate ")
+    found = json.loads(typed("debate", "--vary", "r=0,1", "--items", "2", "--json").stdout)
+    assert [c["calls"] for c in found["cells"]] == [3, 6]
     assert len(json.loads(typed("cascade", "--items", "2", "--json").stdout)["cells"]) > 8
 
 
@@ -170,6 +200,8 @@ def test_the_command_prints_a_table_or_one_document() -> None:
         (["debat"], "did you mean debate"),
         (["debate", "--vary", "skill"], "expected KNOB=V,V,…"),
         (["debate", "--vary", "skill=a"], "expected numbers"),
+        (["debate", "--vary", "r=a"], "r of debate is 'a'"),
+        (["debate", "--vary", "rounds=1"], "debate has n, r"),
         (["debate", "--card", "--json"], "METHOD alone"),
     ],
 )

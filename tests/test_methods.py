@@ -101,8 +101,9 @@ def never_done(name: str, **knobs: Any) -> motet.Team:
 def test_the_registry_names_each_method_once_and_prints_as_json() -> None:
     assert list(METHODS) == [m.name for m in METHODS.values()]
     rows = msgspec.json.decode(msgspec.json.encode([m.listing() for m in METHODS.values()]))
-    keys = {"name", "family", "paper", "system", "voices", "knobs", "calls", "summary"}
+    keys = {"name", "family", "paper", "system", "voices", "groups", "knobs", "calls", "summary"}
     assert all(row.keys() == keys and row["voices"] and row["summary"] for row in rows)
+    assert next(r for r in rows if r["name"] == "swe_search")["groups"] == ["discriminators"]
     assert rows[2]["knobs"] == {"n": 5, "temperature": 0.7}
     assert motet.methods.self_consistency(n=9).knobs["n"] == 9
     with pytest.raises(UnknownName, match="did you mean debate"):

@@ -1,14 +1,17 @@
 """Routing and composition: planted differences between voices are found, and are worth finding."""
 
 import asyncio
+import contextlib
 import json
 import random
 import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,8 +43,10 @@ from motet.methods.route.features import features, softmax
 from motet.methods.route.improper_learning import Episode, actor_critic, ascend
 from motet.methods.route.knapsack import Knapsack, psi
 from motet.methods.route.mas_router import MODES
-from motet.methods.route.router_training import planned
+from motet.methods.route.router_training import controller_of, planned
 from motet.models.rule import Rule
+from motet.tape.export import to_jsonl
+from motet.tape.export.jsonl import import_jsonl
 
 # --- LLMSelector: who generates, who criticises, who refines
 
@@ -460,3 +465,28 @@ def test_each_step_reads_the_one_before_and_weights_that_make_no_sense_are_refus
     for weights in ((1.0,), (1.0, -1.0), (0.0, 0.0)):
         with pytest.raises(BadInput, match="weights="):
             play(improper_mixture(weights=weights).cast(agents=[says(0), says(42)]))
+
+
+def test_a_learned_controller_is_stored_once_and_found_again_from_any_run(tmp_path: Path) -> None:
+    team = mas_router(profiles=PROFILES, gamma=2).cast(agents=[CHEAP, DEAR])
+    tasks = easy_and_hard(4)
+    learned = train_router(logged(team, tasks, range(4)), lam=LAM)
+    store = Store(tmp_path / "tape.db")
+    runs = [team(controller=learned).run(task, store=store, seed=s) for s in range(3) for task in tasks]
+    begun = [len(msgspec.json.encode(run.tape.started)) for run in runs]
+    whole = len(msgspec.json.encode(learned))
+    assert max(begun) < 3_000 < 8_000 < whole
+    store.close()
+    assert (tmp_path / "tape.db").stat().st_size < 3 * whole + len(runs) * 10_000
+    with contextlib.closing(Store(tmp_path / "tape.db", readonly=True)) as again:
+        read = [Run(again.load(run.id)) for run in runs]
+    assert {msgspec.json.encode(controller_of(run)) for run in read} == {msgspec.json.encode(learned)}
+    assert train_router(read, lam=LAM) == train_router(runs, lam=LAM)
+    (imported,) = import_jsonl(to_jsonl([runs[0].tape]).splitlines())
+    assert (
+        imported.knobs == read[0].tape.knobs == msgspec.json.decode(msgspec.json.encode(runs[0].tape.knobs))
+    )
+    changed = msgspec.structs.replace(learned, mode=())
+    assert team(controller=changed).identity != team(controller=learned).identity
+    with pytest.raises(BadInput, match="names messages that are not in the file"):
+        import_jsonl(line for line in to_jsonl([runs[0].tape]).splitlines() if '"role":"system"' not in line)

@@ -123,7 +123,7 @@ def test_a_first_answer_stands_when_the_second_call_fails_and_contexts_must_be_t
     once = Scripted([Line("Evidence: x\nAnswer: 42", match="Generate"), Line(error="server", match="")])
     assert play(e2g.cast(once)).answer.endswith("Answer: 42")
     assert "Evidence:\nAnswer: 42" in said_to(play(e2g.cast(says(42))), "solver")[1]
-    with pytest.raises(BadInput, match="list of texts"):
+    with pytest.raises(BadInput, match=r"task.meta\['context'\]"):
         play(e2g.cast(reader), Task("Who?", meta={"context": 7}))
 
 

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from method_runs import edges, noise, play, play_all, said_to, says
 
 from motet import Run, Task
+from motet.cli.words import configure
 from motet.errors import BadInput, ToolError
 from motet.methods import agent_coder, codecor, swe_search
-from motet.methods.code.attempts import State, Weights
+from motet.methods.code.attempts import EditTree, State, next_state
 from motet.methods.code.moves import read_move
 from motet.methods.code.workspace import Checked, Workspace
 from motet.models.scripted import Line, Scripted
@@ -239,6 +240,8 @@ def test_a_folder_is_read_without_what_is_hidden_or_binary(tmp_path: Path) -> No
     for given_ in (7, str(tmp_path / "nowhere")):
         with pytest.raises(BadInput, match="expected a folder"):
             Workspace.of(given_)
+    with pytest.raises(BadInput, match=r"repository\['b.py'\]=None: expected the text"):
+        Workspace.of({"a.py": "", "b.py": None})
 
 
 def test_moves_are_read_from_words_and_no_move_finishes() -> None:
@@ -280,7 +283,7 @@ def test_a_bug_is_found_mended_and_given_back_as_a_patch(tmp_path: Path) -> None
         (tmp_path / path).write_text(words)
     programmer = Scripted(["SEARCH def add", "VIEW ops.py", FIX, "FINISH"])
     run = play(
-        swe_search(iterations=4, w=1).cast(
+        swe_search(iterations=4, tree=EditTree(w=1)).cast(
             programmer=programmer, valuer=valuer, discriminators=says(1), judge=says(1)
         ),
         Task(ISSUE, meta={"repository": str(tmp_path)}),
@@ -297,7 +300,7 @@ def test_a_bug_is_found_mended_and_given_back_as_a_patch(tmp_path: Path) -> None
 def test_whoever_goes_on_from_a_state_again_is_shown_what_was_tried_there() -> None:
     wrong = FIX.replace("a + b", "b - a")
     run = play(
-        swe_search(iterations=3, w=2, D=1, sandbox="subprocess").cast(
+        swe_search(iterations=3, tree=EditTree(w=2, D=1), sandbox="subprocess").cast(
             programmer=Scripted([wrong, FIX]), valuer=valuer, discriminators="sim:fail=1", judge="sim:fail=1"
         ),
         BROKEN,
@@ -362,8 +365,8 @@ def test_a_tree_solves_more_than_a_line_and_more_with_more_moves_and_with_hindsi
     monkeypatch.setitem(SANDBOXES, "oracle", Oracle)
     tasks = packages(40)
 
-    def rate(listens: bool = True, **knobs: int) -> float:
-        team = swe_search(sandbox="oracle", **knobs)
+    def rate(listens: bool = True, *, iterations: int, w: int) -> float:
+        team = swe_search(sandbox="oracle", iterations=iterations, tree=EditTree(w=w))
         cast = {
             "programmer": guesser(listens),
             "valuer": valuer,
@@ -381,7 +384,7 @@ def test_a_tree_solves_more_than_a_line_and_more_with_more_moves_and_with_hindsi
 
 def test_discriminators_debate_different_patches_and_the_judge_decides() -> None:
     sly = FIX.replace("a + b", "5 if a == 2 else 8")
-    knobs = {"iterations": 4, "w": 2, "R": 2, "alpha": 0.0, "sandbox": "subprocess"}
+    knobs = {"iterations": 4, "tree": EditTree(w=2, alpha=0.0), "R": 2, "sandbox": "subprocess"}
 
     def programmer(said: str) -> str:
         if "What you did so far" in said:
@@ -411,14 +414,39 @@ def test_uct_has_a_bonus_for_early_and_a_penalty_for_late_depth() -> None:
     for _ in range(3):
         child.back_up()
     root.visits = 7
-    w = Weights(C=2.0, alpha=5.0, beta=0.5, gamma=0.3)
-    assert child.uct(w) == pytest.approx(40 + 2 * sqrt(log(7) / 3) + 5 * exp(-0.5) - 0.3 * sqrt(2))
+    tree = EditTree(C=2.0, alpha=5.0, beta=0.5, gamma=0.3)
+    assert child.uct(tree) == pytest.approx(40 + 2 * sqrt(log(7) / 3) + 5 * exp(-0.5) - 0.3 * sqrt(2))
     assert root.total == 120
+    assert root.uct(tree) == pytest.approx(120 / 7 + 5 * exp(0.5))
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0, 299.0, 301.0, 710.0, 1e308])
+@pytest.mark.parametrize("alpha", [0.0, 10.0, 1e308])
+def test_uct_is_defined_for_every_beta_and_a_steep_one_begins_anew(alpha: float, beta: float) -> None:
+    tree = EditTree(alpha=alpha, beta=beta)
+    root = State(Workspace({}))
+    deep = State(Workspace({}), parent=root, depth=3, value=100)
+    for state in (root, deep):
+        state.back_up()
+        assert state.uct(tree) == state.uct(tree)  # no NaN
+    if beta > 290 or not alpha:
+        assert next_state([root, deep], tree) is (root if alpha else deep)
+
+
+def test_a_search_that_makes_no_sense_is_refused_before_it_begins() -> None:
+    for wrong in ({"w": 0}, {"D": 1.5}, {"C": -1}, {"beta": float("nan")}, {"gamma": "much"}):
+        with pytest.raises(BadInput, match=f"^{next(iter(wrong))}="):
+            EditTree(**wrong)
+    with pytest.raises(BadInput, match="tree='wide': expected EditTree"):
+        swe_search(tree="wide")
+    assert configure(swe_search, ['tree={"w": 1, "beta": 2}']).knobs["tree"] == EditTree(w=1, beta=2.0)
+    with pytest.raises(BadInput, match="w=0"):
+        configure(swe_search, ['tree={"w": 0}'])
 
 
 def test_what_stands_when_a_voice_of_the_search_fails() -> None:
     dead, task = "sim:fail=1", BROKEN
-    knobs: dict[str, Any] = {"iterations": 3, "w": 1, "sandbox": "subprocess"}
+    knobs: dict[str, Any] = {"iterations": 3, "tree": EditTree(w=1), "sandbox": "subprocess"}
     cast = {"programmer": Scripted([FIX, "FINISH"]), "valuer": dead, "discriminators": dead, "judge": dead}
     assert "+    return a + b" in play(swe_search(**knobs).cast(**cast), task).answer
     idle = play(swe_search(**knobs).cast(**{**cast, "programmer": lambda _: "VIEW ops.py"}), task)

@@ -15,7 +15,7 @@ from method_runs import accuracy, edges, is_right, noise, play, play_all, said_t
 
 from motet import Task
 from motet.errors import BadInput
-from motet.methods import chain_of_agents, ext_agents, hm_rag, main_rag, ragenta
+from motet.methods import METHODS, chain_of_agents, ext_agents, hm_rag, main_rag, memory, ragenta, retrieve
 from motet.methods.retrieve.corpus import Corpus, best, chunks, documents_of, min_max
 from motet.methods.retrieve.ext_agents import ranks
 from motet.methods.retrieve.main_rag import judge_bar, log_odds
@@ -38,9 +38,32 @@ def test_documents_come_with_the_task_or_as_a_knob() -> None:
     task = Task("?", meta={"documents": ["of the task"]})
     assert documents_of(task) == ["of the task"] and documents_of(task, ["given"]) == ["given"]
     assert documents_of(Task("?")) == []
-    for bad in ("one text", [1], 3):
-        with pytest.raises(BadInput, match="expected a list of texts"):
+    for bad in ("one text", 3, {"a": "b"}):
+        with pytest.raises(BadInput, match=r"task.meta\['documents'\]=.*expected a list"):
             documents_of(Task("?", meta={"documents": bad}))
+
+
+WRONG = [
+    ("documents", ["a", None], "[1]=None: expected a text"),
+    ("observations", [7], "[0]=7: expected a text"),
+    ("pages", ["a", ("b", None)], "[1][1]=None: expected a text"),
+    ("pages", [None], "[0]=None: expected a text or a list of 2"),
+    ("triples", [("a", "b", "c"), ("a", "b")], "[1]=('a', 'b'): expected a list of 3"),
+]
+
+
+@pytest.mark.parametrize("name", ["agent4debate", *retrieve.METHODS, *memory.METHODS])
+@pytest.mark.parametrize(("key", "given", "said"), WRONG)
+def test_a_wrong_element_of_a_source_is_named(name: str, key: str, given: list[Any], said: str) -> None:
+    team = METHODS[name].team
+    if key not in team.knobs:
+        return
+    with pytest.raises(BadInput, match=f"^{re.escape(key + said)}"):
+        team.configured(**{key: given})
+    if name != "agent4debate":  # whose documents are a knob alone
+        task = Task("?", meta={key: given})
+        with pytest.raises(BadInput, match=f"^{re.escape(f'task.meta[{key!r}]{said}')}"):
+            play(team.cast(says(1)), task)
 
 
 def test_a_fusion_finds_what_either_ranking_alone_misses() -> None:
@@ -272,9 +295,9 @@ def test_the_web_gives_titles_and_excerpts() -> None:
     (hit,) = web.find("ferry", 3)
     assert hit.startswith("Boats: …") and "ferry" in hit and len(hit) < 80
     assert web.find("hot tea", 3) == ["Tea: Tea is drunk hot."] and web.find("zebra", 3) == []
-    with pytest.raises(BadInput, match="title"):
+    with pytest.raises(BadInput, match=r"pages\[0\]=\('a', 'b', 'c'\)"):
         Pages([("a", "b", "c")])
-    with pytest.raises(BadInput, match="triple"):
+    with pytest.raises(BadInput, match=r"triples\[0\]"):
         play(hm_rag(triples=[("a", "b")]).cast(says(1)), Task("?"))
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -12,11 +13,13 @@ from method_runs import SUM, accuracy, edges, is_right, noise, play, play_all, s
 
 import motet
 from motet import Task
-from motet.methods import best_of_n, direct, mcts, mixture_of_agents, patched, toa
+from motet.methods import best_of_n, direct, mcts, mixture_of_agents, patched, self_refine, toa
 from motet.methods.search.tree import NEUTRAL, Node
 from motet.models.rule import Rule
 from motet.tape.context import CALL
 from motet.types import FailureKind
+
+MORE = '{"notes": "Better.", "done": false}'
 
 
 def scores(rule: dict[str, float]) -> Rule:
@@ -70,7 +73,7 @@ def test_a_model_that_fails_is_not_built_upon_and_all_failing_ends_the_search() 
     assert none.error and none.error.kind is FailureKind.NO_ANSWER and len(none.calls) == 3
 
 
-def improver(gains: dict[str, float], seed: int) -> Rule:
+def betters(gains: dict[str, float], seed: int) -> Callable[[str], str]:
     """Betters the last answer that it is shown by a gain that depends on the kind of question."""
 
     def answer(said: str) -> str:
@@ -81,7 +84,7 @@ def improver(gains: dict[str, float], seed: int) -> Rule:
         luck = Random(f"{seed} {context.task.prompt} {said} {context.index}").uniform(0.5, 1.5)
         return f"Answer: {best + gains[context.task.meta['skill']] * luck:.3f}"
 
-    return Rule(answer, name=f"improver-{seed}")
+    return answer
 
 
 def by_quality(_: str) -> str:
@@ -97,7 +100,8 @@ def qualities(team: motet.Team, tasks: list[Task]) -> float:
 
 
 def test_toa_finds_who_is_good_at_what_and_beats_other_ways_to_spend_as_many_samples() -> None:
-    skilled = [improver({"a": 0.6, "b": 0.1}, 1), improver({"a": 0.1, "b": 0.6}, 2)]
+    rules = [betters({"a": 0.6, "b": 0.1}, 1), betters({"a": 0.1, "b": 0.6}, 2)]
+    skilled = [Rule(rule, name=f"improver-{i}") for i, rule in enumerate(rules)]
     tasks = [Task(f"{kind} {i}?", target="1", meta={"skill": kind}) for kind in "ab" for i in range(10)]
     team = toa(n=2, N=9, c=0.1).cast(agents=skilled, judge=by_quality)
     ours = qualities(team, tasks)
@@ -105,6 +109,9 @@ def test_toa_finds_who_is_good_at_what_and_beats_other_ways_to_spend_as_many_sam
         assert ours > 2 * qualities(best_of_n(n=9).cast(solver=rival, judge=pick_best), tasks)
         layered = mixture_of_agents(n=2, layers=5).cast(proposers=skilled, aggregator=rival)
         assert ours > 1.2 * qualities(layered, tasks)
+    at_random = Rule(lambda said: Random(said).choice(rules)(said), name="either")
+    assert ours > 2 * qualities(best_of_n(n=9).cast(solver=at_random, judge=pick_best), tasks)
+    assert ours > 1.1 * qualities(self_refine(r=8).cast(writer=at_random, critic=lambda _: MORE), tasks)
     for kind, expert in (("a", "agents_1"), ("b", "agents_2")):
         runs = play_all(team, [task for task in tasks if task.meta["skill"] == kind])
         asked = Counter(call.voice for run in runs for call in run.calls if call.voice != "judge")

@@ -28,6 +28,8 @@ from motet.train import (
     rows_of,
     train,
 )
+from motet.train.around import checked
+from motet.train.batch import minibatches
 from motet.train.heads import Gaussian, Head
 from motet.types import Media, Sampling
 
@@ -154,6 +156,37 @@ def test_a_central_critic_explains_what_only_others_see() -> None:
     together = learn("all", world=world, adam=adam, iterations=8).curve[-1]["critic/explained"]
     assert alone < 0.3
     assert together > 0.7
+
+
+def test_minibatches_are_parts_that_every_epoch_goes_through() -> None:
+    rows = [Row(ids=(i, 0), mask=(False, True)) for i in range(7)]
+    assert [*minibatches(rows, 1, 2, "a")] == [rows, rows]
+    first, second, *again = minibatches(rows, 2, 2, "a")
+    assert again == [first, second]
+    assert (len(first), len(second)) == (4, 3)
+    assert sorted(row.ids[0] for row in first + second) == [*range(7)]
+    assert first != rows[::2]
+    assert [*minibatches(rows, 2, 2, "a")] == [first, second, first, second]
+    assert [*minibatches(rows, 2, 1, "b")] != [first, second]
+    assert len([*minibatches(rows, 9, 1, "a")]) == 7
+
+
+def test_a_step_is_taken_on_each_minibatch(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def counted(rows: Sequence[Row], *more: Any) -> Any:
+        read.append(len(rows))
+        return checked(rows, *more)
+
+    monkeypatch.setattr("motet.train.gradient.checked", counted)
+    engine = engine_for(2)
+    critic = Critic({"agent": "critic"}, epochs=2, minibatches=4)
+    learn(engine=engine, critic=critic, iterations=2, groups=8, epochs=3, minibatches=2)
+    assert engine.step("agent") == 2 * 3 * 2
+    assert engine.step("critic") == 2 * 2 * 4
+    assert read == 2 * [*4 * [4], *2 * [8]], "a part is made into tensors once, not in every epoch"
+    with pytest.raises(BadInput, match="minibatches is 0"):
+        learn(minibatches=0)
 
 
 def test_a_killed_run_goes_on_with_its_critic(tmp_path: Path) -> None:

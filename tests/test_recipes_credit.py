@@ -1,9 +1,11 @@
 """Credit in the loop: what presets read reaches them, replays tell what a voice was worth, recipes hold."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from math import log
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -14,13 +16,16 @@ import motet
 from motet.combine import ask_all, majority
 from motet.credit import PRESETS, Trajectory
 from motet.credit.counterfactual import asked, from_table, leave_one_out, shapley, shapley_sampled
+from motet.envs.players import PLAYERS, Player
 from motet.envs.registry import make
 from motet.errors import BadInput, UnknownName
+from motet.models.protocol import Model
 from motet.models.rule import Rule
 from motet.models.scripted import Line, Scripted
 from motet.teams import Team, Voices
 from motet.train import Adam, Episodes, Horizon, Loss, Plan, Tasks, Trained, tabular_engine, train
 from motet.train.assign import replayed, trajectories_of
+from motet.train.branching import Branching
 from motet.train.gain import informed
 from motet.train.plan import read_plan
 from motet.train.replay import without
@@ -118,6 +123,86 @@ def test_a_replay_repeats_failures_and_nested_voices() -> None:
     assert again.answer == "42"
 
 
+# Replays of worlds
+
+PLANTED = "pettingzoo:planted_world"
+IDLE = PLAYERS["random"]
+
+
+def says(name: str, right: bool) -> Player:
+    """A seat that always, or never, says the number that it sees."""
+    return Player(name, lambda env, seat, _: int((env.observe(seat).array[0] > 0) == right))
+
+
+def seated(credit: str, number: int, **seats: Any) -> Rollout:
+    """An episode of the planted world with what its coalitions earn."""
+
+    async def play() -> Rollout:
+        source, store = Episodes(PLANTED), motet.Store.memory()
+        team = source.cast(seats)
+        rollout = await source.rollout(team, number, number, store)
+        return await replayed(source, team, rollout, tuple(seats), Plan(credit=credit), store)
+
+    return asyncio.run(play())
+
+
+def test_a_world_tells_what_each_seat_was_worth() -> None:
+    names = ("one", "two", "idle")
+    worth: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(12):
+        found = seated("leave_one_out", number, one=says("right", True), two=says("wrong", False), idle=IDLE)
+        assert found.rewards == dict.fromkeys(names, 4.0)
+        assert found.coalitions["idle+one+two"] == found.coalitions["one+two"] == 4.0
+        for name, value in leave_one_out(names, from_table(found.coalitions)).items():
+            worth[name].append(value)
+    assert set(worth["idle"]) == {0.0}
+    assert fmean(worth["one"]) == approx(2.0, abs=0.7)  # of 4 numbers, a random seat says 2 rightly
+    assert fmean(worth["two"]) == approx(-2.0, abs=0.7)
+    one = seated("difference", 3, one=IDLE, two=IDLE).coalitions
+    assert one["one+two"] == one["one"] == one["two"], "a seat at random is worth nothing"
+
+
+def test_only_the_seat_that_is_left_out_moves_otherwise() -> None:
+    asked: list[str] = []
+
+    def say(text: str) -> str:
+        asked.append(text)
+        return "Action: 1"
+
+    found = seated("difference", 0, one=Rule(say), two=says("right", True), idle=IDLE)
+    assert len(asked) == 4, "what it was asked on the tape is not asked again"
+    assert len(found.coalitions) == 4
+
+
+def test_seats_with_rewards_of_their_own_have_no_common_one() -> None:
+    with pytest.raises(BadInput, match=r"seats of kuhn earn \{'first': .*train one of them"):
+        train("kuhn", engine=tabular_engine(("check",)), policies={"*": "policy"}, credit="difference")
+    with pytest.raises(BadInput, match=r"replies of Branching are compared.*train on Episodes"):
+        maze, plan = Branching("maze", {"size": 3, "turns": 2}), {"iterations": 1, "groups": 1}
+        engine = tabular_engine(("move east",))
+        train(maze, engine=engine, policies={"*": "policy"}, credit="difference", **plan)
+    alone = Episodes("kuhn", others={"second": "perfect"}, instead="perfect")
+    plan = {"iterations": 1, "groups": 1, "group_size": 2}
+    engine = tabular_engine(("check", "bet"))
+    done = train(alone, engine=engine, policies={"first": "policy"}, credit="difference", **plan)
+    assert done.curve[-1]["rollouts"] == 2
+
+
+def test_counterfactual_credit_teaches_the_seats_of_a_world() -> None:
+    source = Episodes(PLANTED, {"steps": 1}, {"idle": "random", "two": says("wrong", False)}, starts=2)
+    done = train(
+        source,
+        engine=tabular_engine(("Action: 0", "Action: 1")),
+        policies={"one": "policy"},
+        credit="difference",
+        iterations=12,
+        groups=2,
+        group_size=8,
+        adam=Adam(lr=0.4),
+    )
+    assert done.curve[-1]["reward/one"] > 0.9
+
+
 def test_presets_ask_for_the_coalitions_they_read() -> None:
     options = PRESETS["shapley"].read({"method": "sampled", "samples": 4})
     assert PRESETS["shapley"].coalitions
@@ -130,6 +215,19 @@ def test_presets_ask_for_the_coalitions_they_read() -> None:
 
 
 # In the loop
+
+
+class Silent:
+    """A source that cannot tell what a voice was worth."""
+
+    name, voices = "silent", ("voters",)
+    inner = Tasks(voters("7"), Sums())
+
+    def cast(self, models: Mapping[str, Model]) -> Team[...]:
+        return self.inner.cast(models)
+
+    async def rollout(self, team: Team[...], number: int, seed: int, store: motet.Store) -> Rollout:
+        return await self.inner.rollout(team, number, seed, store)
 
 
 def taught(credit: str, suite: Any = None, **settings: Any) -> Trained:
@@ -153,6 +251,14 @@ def test_counterfactual_credit_teaches(credit: str) -> None:
     assert done.ledger.counts["untrained"] == 8 * 12  # replays are in no ledger
 
 
+def test_groups_of_one_are_refused_where_rollouts_are_compared() -> None:
+    lone = {"engine": tabular_engine(("42", "7")), "policies": {"scout": "policy"}, "iterations": 1}
+    team = relay.cast(decider=Rule(str))
+    with pytest.raises(BadInput, match=r"'grpo' compares.*each group \(of 1\) has one alone.*group_size"):
+        train(team, Sums(), groups=1, group_size=1, **lone)
+    assert train(team, Sums(), groups=1, group_size=1, credit="reinforce", **lone).curve[-1]["rows"] == 1
+
+
 def test_what_a_preset_reads_and_nobody_gives_is_named() -> None:
     with pytest.raises(BadInput, match=r"'ppo_turn_gae' reads `value`.*no rollout of sums.*Rollout\.notes"):
         taught("ppo_turn_gae")
@@ -160,8 +266,8 @@ def test_what_a_preset_reads_and_nobody_gives_is_named() -> None:
         taught("llm_critic")
     with pytest.raises(BadInput, match=r"'spa_rl' reads `value` and `progress` or `reward`"):
         taught("spa_rl")
-    with pytest.raises(BadInput, match=r"'difference' asks what the team earns.*Episodes has no `replay`"):
-        train("kuhn", engine=tabular_engine(("check",)), policies={"*": "policy"}, credit="difference")
+    with pytest.raises(BadInput, match=r"'difference' asks what the team earns.*Silent has no `replay`"):
+        train(Silent(), engine=tabular_engine(("7",)), policies={"*": "policy"}, credit="difference")
 
 
 @dataclass(frozen=True)

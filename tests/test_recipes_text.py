@@ -7,7 +7,7 @@ import pytest
 from motet.credit.public_goods import PLAIN, Rules, payoffs
 from recipes.counterfactual import ranked
 from recipes.public_goods import LEVELS, MAC_SPGG, VOICES, rational
-from recipes.train_free import compared, edits, taught
+from recipes.train_free import compared, edits, on_model, taught
 
 
 def test_a_library_lifts_a_frozen_voice_and_marks_at_random_do_not() -> None:
@@ -26,6 +26,14 @@ def test_the_teacher_writes_down_what_made_the_difference() -> None:
     assert edits(asked + "- Read § as plus.\n- Read µ as plus.") == [{"do": "add", "text": "Read µ as plus."}]
     twice = "- Read § as plus.\n- Read § as plus.\n- Read § as times."
     assert edits(asked + twice) == [{"do": "update", "number": 1, "text": "Read § as plus."}]
+
+
+def test_a_language_model_is_taught_and_tried_on_sums_that_it_has_not_seen() -> None:
+    library, marked = on_model("sim:skill=0.5", items=6, held_out=8, epochs=1)
+    assert library.counts["groups"] == 6
+    assert len(library.history) == 2
+    assert {kind: len(found) for kind, found in marked.items()} == {"none": 8, "its own": 8, "by hand": 8}
+    assert 0 < sum(marked["none"]) < 8
 
 
 def test_worth_tells_planted_voices() -> None:

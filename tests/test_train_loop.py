@@ -14,10 +14,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
 import motet
-from motet.cli import main
 from motet.errors import BadInput, MotetError, UnknownName
 from motet.models.scripted import Scripted
 from motet.train import Adam, Loss, tabular_engine
@@ -305,49 +303,3 @@ def test_every_seat_of_an_environment_earns_its_own_return() -> None:
     alone = train(against, engine=engine, policies={"first": "p"}, iterations=1, evaluate=against, **FAST)
     assert "reward/second" not in alone.curve[-1]
     assert alone.curve[-1]["score"] == alone.curve[-1]["test/reward/first"]
-
-
-RECIPE = """
-from motet.train.recipes import bandit
-
-def train(*, out, resume, **plan):
-    return bandit(out=out, resume=resume, **{"iterations": 1, **plan})
-"""
-
-
-def run_cli(*words: str) -> Any:
-    return CliRunner().invoke(main, ["train", *words])
-
-
-def test_the_command_trains_by_name_and_from_a_file(tmp_path: Path) -> None:
-    listed = json.loads(run_cli("--json").stdout)
-    assert [recipe["name"] for recipe in listed] == ["bandit", "kuhn_selfplay"]
-    (tmp_path / "mine.py").write_text(RECIPE)
-    done = run_cli(str(tmp_path / "mine.py"), "--out", str(tmp_path / "run"), "--json")
-    document = json.loads(done.stdout)
-    assert (done.exit_code, document["iterations"], len(document["curve"])) == (0, 1, 2)
-    assert document["ledger"]["counts"]["tokens"] == 32
-    again = run_cli("bandit", "--out", str(tmp_path / "run"), "--iterations", "2", "--resume")
-    assert again.exit_code == 0
-    assert "reward/gambler" in again.stdout
-    assert "report.html" in again.stderr
-
-
-def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
-    (tmp_path / "empty.py").write_text("train = 3")
-    (tmp_path / "narrow.py").write_text("def train(x): ...")
-    (tmp_path / "numb.py").write_text("def train(**plan): return 3")
-    for words, said in {
-        ("bandut",): "did you mean bandit?",
-        ("bandit", "--set", "gruops=1"): "did you mean groups",
-        ("bandit", "--set", 'groups="x"'): "Expected `int`, got `str`",
-        ("bandit", "--resume"): "--out DIR",
-        (str(tmp_path / "none.py"),): "there is no file",
-        ("bandit", "--set", 'loss={"kl_from":"k1"}'): "Object contains unknown field `kl_from`",
-        (str(tmp_path / "empty.py"),): "has no function `train",
-        (str(tmp_path / "narrow.py"),): "does not take {'out': None, 'resume': False}",
-        (str(tmp_path / "numb.py"),): "returned 3; expected `train",
-    }.items():
-        found = run_cli(*words)
-        assert found.exit_code == 2
-        assert said in found.stderr

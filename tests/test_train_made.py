@@ -1,13 +1,13 @@
 """The loop on language models: the engine follows from the cast, and the team learns."""
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from together import SmallLetters, say
 
 import motet
-from motet import Agent, Sampling, Store, Task
+from motet import Agent, Sampling, Store
 from motet.errors import BadInput, UnknownName
 from motet.train import Adam, train
 
@@ -15,31 +15,11 @@ SHORT = Sampling(max_tokens=4, temperature=1)
 TINY = Agent("torch:tiny:hidden=32,layers=1,heads=2", sampling=SHORT)
 
 
-class SmallLetters:
-    """Pays for the share of small letters in an answer."""
-
-    name = "small letters"
-    tasks = (Task("Say something."),)
-
-    @property
-    def scorer(self) -> "SmallLetters":
-        return self
-
-    async def __call__(self, task: Task, answer: str) -> Any:
-        return SimpleNamespace(value=sum(c.islower() for c in answer) / max(1, len(answer)))
-
-
 @motet.team
 async def pair(task, writer, critic):
     """Write, hear the critic, write again."""
     draft = await writer.ask(task)
     return await writer.ask(draft, await critic.ask(draft))
-
-
-@motet.team
-async def say(task, voice):
-    """Ask once."""
-    return await voice.ask(task)
 
 
 @pytest.mark.slow

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from motet.cli.output import console, json_option, make_table, note, print_json
+from motet.cli.output import console, json_option, make_table, print_json
 
 if TYPE_CHECKING:
-    from motet.credit import Batch, Credit
+    from msgspec import Struct
+
+    from motet.credit import Batch, Credit, Preset
+    from motet.credit.fields import Reads
 
 FORM = (
     'expected {"trajectories": [{"group": …, "voice": …, "reward": r, "steps": [{"state": …, "reward": r_t, '
@@ -17,7 +20,25 @@ FORM = (
 )
 
 
-@click.command()
+PASSED_ON = ("id", "advantage", "token_advantages")
+"""Fields that nobody reads and that may stand there: a name, and what this command itself writes."""
+
+
+class _WithFields(click.Command):
+    """Help that ends with the fields, as the code has them."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from motet.credit import PRESETS, Step, Trajectory
+        from motet.credit.fields import meanings, reads
+
+        for kind, whose in ((Trajectory, "a trajectory"), (Step, "a step")):
+            with formatter.section(f"Fields of {whose}, all optional"):
+                formatter.write_dl(list(meanings(kind).items()))
+        with formatter.section("What each preset reads: of a trajectory; of its steps"):
+            formatter.write_dl([(name, _told(preset, reads(preset))) for name, preset in PRESETS.items()])
+
+
+@click.command(cls=_WithFields)
 @click.argument("preset", required=False)
 @click.argument("more", nargs=-1, metavar="[K=V]...")
 @click.option("--set", "settings", multiple=True, metavar="K=V", help="Set an option of the preset.")
@@ -30,7 +51,7 @@ def command(
 
     Reads trajectories as JSON and prints them with an `advantage` in each step, null where a step must not be
     trained on (its reward is missing or NaN, it is masked, its group was dropped), and with `counts` of what
-    happened on the way.
+    happened on the way. Below: the fields, and who reads them.
 
     \b
     Example:
@@ -59,6 +80,7 @@ def assign(preset: str, settings: Sequence[str], text: str | bytes) -> dict[str,
     chosen = find(preset)
     options = chosen.read(dict(pair("set", given, "OPTION=VALUE") for given in settings), preset)
     document, batch = parse(text)
+    chosen.check(batch.trajectories, preset)
     found = credit(batch.trajectories, preset, state=batch.state, **options)
     return {
         "preset": preset,
@@ -74,7 +96,7 @@ def parse(text: str | bytes) -> "tuple[dict[str, Any], Batch]":
     """The document as it came and as trajectories. `NaN` is read as Python writes it.
 
     Raises:
-        BadInput: it is no JSON, or not of the form.
+        BadInput: it is no JSON, or not of the form. UnknownName: a field that no preset knows.
     """
     import msgspec
 
@@ -87,14 +109,19 @@ def parse(text: str | bytes) -> "tuple[dict[str, Any], Batch]":
     except (ValueError, RecursionError) as error:  # broken JSON; JSON of another form is a ValueError too
         arrived = text if isinstance(text, str) else text.decode(errors="replace")
         raise BadInput(f"{arrived[:80]!r} are no trajectories ({error}); {FORM}") from error
-    rows = document["trajectories"]
-    unread = {name for row in rows for name in row} - {*Trajectory.__struct_fields__}
-    unread |= {name for row in rows for step in row.get("steps", ()) for name in step} - {
-        *Step.__struct_fields__
-    }
-    if unread:
-        note(f"passed on unread: {', '.join(sorted(unread))}")
+    for row in document["trajectories"]:
+        _known(row, Trajectory)
+        for step in row.get("steps", ()):
+            _known(step, Step)
     return document, batch
+
+
+def _known(given: dict[str, Any], kind: "type[Struct]") -> None:
+    from motet.errors import UnknownName
+
+    for name in given:
+        if name not in (*kind.__struct_fields__, *PASSED_ON):
+            raise UnknownName(f"field of a credit {kind.__name__.lower()}", name, kind.__struct_fields__)
 
 
 def _read(path: str) -> str:
@@ -119,8 +146,16 @@ def _with(trajectory: dict[str, Any], row: Sequence[float | None], fine: Any) ->
     return {**trajectory, "steps": steps}
 
 
+def _told(preset: "Preset", found: "Reads") -> str:
+    """What a preset reads, in words."""
+    mine = " ".join(name for name in found.trajectory if name != "steps")
+    needs = ", and ".join(need.replace("|", " or ") for need in preset.needs)
+    return f"{mine}; {' '.join(found.step) or 'nothing'}" + f". Needs {needs}." * bool(needs)
+
+
 def _list(as_json: bool) -> None:
     from motet.credit import PRESETS
+    from motet.credit.fields import reads
 
     if as_json:
         print_json(
@@ -132,6 +167,8 @@ def _list(as_json: bool) -> None:
                     "formula": preset.formula,
                     "reduction": preset.reduction,
                     "options": preset.options,
+                    "needs": preset.needs,
+                    "reads": reads(preset),
                 }
                 for name, preset in PRESETS.items()
             ]

@@ -6,6 +6,8 @@ import click
 
 from motet.cli.output import json_option, note, print_json
 
+NEED_NO_MARK = ("jsonl", "otel", "adp", "inspect")
+
 
 @click.command(no_args_is_help=True)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
@@ -43,7 +45,10 @@ def command(runs: tuple[str, ...], form: str, out: Path | None, as_json: bool) -
         tapes = [store.load(run) for run in runs]
     text = export(tapes, form, out)
     if not text:
-        note(f"nothing of these runs goes into {form}: no good mark, or no two replies to compare")
+        why = (
+            "no call said anything" if form in NEED_NO_MARK else "no good mark, or no two replies to compare"
+        )
+        note(f"nothing of these runs goes into {form}: {why}")
     if as_json:
         document = {"to": form, "runs": [tape.run for tape in tapes], "out": str(out) if out else None}
         print_json(document | ({} if out else {"content": text}))

@@ -3,11 +3,14 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from motet.cli.output import console, json_option, print_json
+
+if TYPE_CHECKING:
+    from motet.teams import Team
 
 
 @click.command(no_args_is_help=True)
@@ -16,7 +19,8 @@ from motet.cli.output import console, json_option, print_json
     "--vary",
     multiple=True,
     metavar="KNOB=V,V,…",
-    help="What voices are like: skill, rho, judge, follow, deceivers, …; several make every combination.",
+    help="What voices are like (skill, rho, judge, follow, deceivers, …) or a knob of the method that is a "
+    "number; several make every combination.",
 )
 @click.option("--items", default=200, show_default=True, type=click.IntRange(1), help="Runs in each world.")
 @click.option("--seed", default=0, show_default=True, help="Of the first run.")
@@ -35,9 +39,11 @@ def command(method: str, as_json: bool, as_card: bool, vary: tuple[str, ...], **
       motet lab debate
       motet lab mixture_of_agents --vary skill=0.4,0.6,0.8 --vary rho=0,0.5
       motet lab debate --vary deceivers=0,1,2 --set r=1 --items 500 --json
+      motet lab debate --vary r=0,1,2,3 --vary skill=0.4,0.6
     """
     from motet.cli.words import configure, find_team
-    from motet.evals.lab import survey, sweep
+    from motet.evals.lab import survey
+    from motet.evals.lab.vary import vary as explore
     from motet.methods import METHODS
 
     if as_card and (as_json or vary or given["settings"]):
@@ -52,8 +58,8 @@ def command(method: str, as_json: bool, as_card: bool, vary: tuple[str, ...], **
 
             click.echo(card(method, on_progress=told))
             return
-        options |= {"on_progress": told, **dict(_axis(words) for words in vary)}
-        found = sweep(tried, **options) if vary else survey(tried, **options)
+        options |= {"on_progress": told, **dict(_axis(team, words) for words in vary)}
+        found = explore(tried, **options) if vary else survey(tried, **options)
     if as_json:
         print_json(found.to_dict())
         return
@@ -66,11 +72,15 @@ def command(method: str, as_json: bool, as_card: bool, vary: tuple[str, ...], **
     page.print(found.verdict, markup=False)
 
 
-def _axis(words: str) -> tuple[str, tuple[float, ...]]:
-    from motet.cli.words import pair
+def _axis(team: "Team[...]", words: str) -> tuple[str, tuple[Any, ...]]:
+    """A name and its values; those of a knob of the method are read as `--set` reads them."""
+    from motet.cli.words import configure, pair
     from motet.errors import BadInput
+    from motet.evals.lab.vary import WORLD
 
     name, values = pair("vary", words, "KNOB=V,V,…")
+    if name in team.knobs and name not in WORLD:
+        return name, tuple(configure(team, [f"{name}={value}"]).knobs[name] for value in values.split(","))
     try:
         return name, tuple(float(value) for value in values.split(","))
     except ValueError as error:

@@ -44,7 +44,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def _listed(methods: "list[Method]") -> "Table":
-    """The methods by family: what each does, and below it its voices, knobs, calls and paper."""
+    """The methods by family: what each does, and below it its voices, knobs, calls, and paper."""
     from rich.table import Table
     from rich.text import Text
 
@@ -54,8 +54,10 @@ def _listed(methods: "list[Method]") -> "Table":
     for family in dict.fromkeys(method.family for method in methods):
         made.add_row(Text(f"\n{family}", "bold"))
         for method in (m for m in methods if m.family == family):
-            facts = (_voices(method), _knobs(method, " "), f"calls: {method.calls}", method.paper)
-            words = Text("\n").join([Text(method.summary), Text(" · ".join(filter(None, facts)), "dim")])
+            knobs = f"knobs {_knobs(method)}" if method.team.knobs else ""
+            facts = (f"voices {_voices(method)}", knobs, f"calls {method.calls}")
+            lines = (" · ".join(filter(None, facts)), method.source)
+            words = Text("\n").join([Text(method.summary), *(Text(line, "dim") for line in lines)])
             made.add_row(Text(f"  {method.name}", "cyan"), words)
     return made
 
@@ -64,8 +66,8 @@ def _voices(method: "Method") -> str:
     return ", ".join(f"{v} (a group)" if group else v for v, group in method.team.voices.items())
 
 
-def _knobs(method: "Method", between: str = ", ") -> str:
-    return between.join(f"{k}={v!r}" for k, v in method.team.knobs.items())
+def _knobs(method: "Method") -> str:
+    return ", ".join(f"{k}={v!r}" for k, v in method.team.knobs.items())
 
 
 def _tell(method: "Method") -> None:
@@ -75,7 +77,7 @@ def _tell(method: "Method") -> None:
 
     rows = [
         ("family", method.family),
-        ("paper", method.paper),
+        ("paper", method.source),
         ("calls", method.calls),
         ("voices", _voices(method)),
         ("knobs", _knobs(method) or "none"),

@@ -28,6 +28,7 @@ def command(env: str, as_json: bool, **options: Any) -> int:
 
     WHO is person, random, perfect (where there is one), or any model's name. A seat that nobody is given is
     played by the perfect player, or at random where there is none. Every move is kept: `motet show last`.
+    It is marked by what its seat got, so that `motet export RUN --to trl-sft` and the like can read it.
 
     \b
     Examples:
@@ -59,12 +60,14 @@ def perform(
     """
     import asyncio
 
-    from motet.cli.words import pair, read_budget
+    from motet.cli.words import pair, read_budget, value_of
     from motet.envs.collect import collect
     from motet.envs.play import seat_players
 
     who = dict(pair("voice", given, "SEAT=WHO") for given in voices)
-    chosen = {name: _value(text) for name, text in (pair("set", given, "OPTION=VALUE") for given in settings)}
+    chosen = {
+        name: value_of(text) for name, text in (pair("set", given, "OPTION=VALUE") for given in settings)
+    }
     team = seat_players(env, who, **chosen)
     limits = read_budget(budget) if budget else None
     by_hand = "person" in who.values()
@@ -76,7 +79,25 @@ def perform(
         playing = team.configured(seed=seed)
         return await playing.arun(f"Play {env}, episode {seed}.", seed=seed, budget=limits, on_event=watch)
 
-    return asyncio.run(collect(episode, range(seed, seed + episodes), at_once=at_once))
+    runs = asyncio.run(collect(episode, range(seed, seed + episodes), at_once=at_once))
+    for run in runs:
+        if run.ok:
+            _mark(run)
+    return runs
+
+
+def _mark(run: "Run") -> None:
+    """Put the marks of its moves on the tape of a run."""
+    import time
+
+    from motet.envs.play import marks_of
+    from motet.tape import project_store
+
+    store = project_store()
+    for scored in marks_of(run, time.time()):
+        store.put_event(run.id, len(run.tape.events), scored)
+        run.tape.events.append(scored)
+    store.flush()
 
 
 def report(env: str, runs: "list[Run]") -> dict[str, Any]:
@@ -152,13 +173,3 @@ def _narrate(event: "Live") -> None:
         for seat, action in event.actions.items():
             refused = f"  ({event.invalid[seat]})" if seat in event.invalid else ""
             note(clean(f"{seat}: {action}{refused}"))
-
-
-def _value(text: str) -> Any:
-    """A number, true or false, or the text itself."""
-    import msgspec
-
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return text

@@ -1,6 +1,6 @@
 """`motet train`: a training run by its name or from a file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -13,50 +13,132 @@ from motet.cli.output import console, json_option, make_table, note, print_json
 if TYPE_CHECKING:
     from motet.train.loop import Trained
 
+CAST = ("suite", "model", "voices", "policies", "held_out", "max_tokens")
+"""Options that say who is trained on what; the others are of the plan."""
 FORM = "expected `train(*, out, resume, **plan)` that returns what `motet.train.train` returns"
 
 
 @click.command()
-@click.argument("recipe", required=False)
-@click.option("--out", metavar="DIR", help="Keep checkpoints, curve, tapes and report here.")
-@click.option("--resume", is_flag=True, help="Go on from the last checkpoint in DIR, if there is one.")
+@click.argument("what", required=False)
+@click.option("--suite", help="What a team is trained on: a name from `motet suites`, or a file.")
+@click.option(
+    "-m",
+    "--model",
+    help="Weights to train, `torch:…` or `local`; sings all that are not cast (smollm2-135m).",
+)
+@click.option(
+    "--voice", "voices", multiple=True, metavar="NAME=MODEL", help="Who sings a voice, or has a seat."
+)
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="VOICE=lora|full",
+    help="How a voice is trained; '*=lora' shares one adapter. By default one for each that can be.",
+)
+@click.option("--held-out", type=click.IntRange(0), help="Tasks or starts to measure on, never trained on.")
+@click.option("--max-tokens", type=click.IntRange(1), help="The most of a reply (64).")
+@click.option("--credit", metavar="PRESET", help="One of `motet credit` (grpo).")
+@click.option("--lr", type=float, help="Learning rate, short for --set adam.lr=….")
 @click.option("--iterations", type=click.IntRange(1), help="How many times to collect and update.")
 @click.option("--seed", type=int, help="Decides all draws.")
-@click.option("--set", "settings", multiple=True, metavar="K=V", help="Another setting of the plan.")
+@click.option("--out", metavar="DIR", help="Keep checkpoints, curve, tapes and report here.")
+@click.option("--resume", is_flag=True, help="Go on from the last checkpoint in DIR, if there is one.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="K=V",
+    help="Of the plan (groups, adam.lr, loss.kl, options.omega, …), or NAME.KNOB=V of the team or the world.",
+)
 @json_option
 def command(
-    recipe: str | None, out: str | None, resume: bool, settings: tuple[str, ...], as_json: bool, **given: Any
+    what: str | None, out: str | None, resume: bool, settings: tuple[str, ...], as_json: bool, **given: Any
 ) -> int:
-    """Train policies by a recipe. Without a name: what recipes there are.
+    """Train a team on a suite, the seats of a world, or by a recipe. Without a name: what recipes there are.
 
-    RECIPE is one of these, or a FILE.py with a function `train(*, out, resume, **plan)` that returns what
-    `motet.train.train` returns. A run that was stopped or killed goes on with --resume.
+    WHAT is a method or FILE.py:NAME with --suite, an environment, a recipe, or a FILE.py with a function
+    `train(*, out, resume, **plan)` that returns what `motet.train.train` returns. What was stopped or killed
+    goes on with --resume.
 
     \b
     Examples:
       motet train bandit
-      motet train kuhn_selfplay --out runs/kuhn --set groups=256
+      motet train self_refine --suite arithmetic --held-out 20 --iterations 20 --out runs/refine
+      motet train mine.py:review --suite items.jsonl --voice critic=sim:skill=0.9 --policy writer=lora
+      motet train kuhn --model torch:tiny --voice second=perfect --credit rae --set group_size=16
       motet train kuhn_selfplay --out runs/kuhn --set groups=256 --resume
     """
-    if recipe is None:
+    if what is None:
         _list(as_json)
         return 0
-    from motet.cli.words import pair
-
-    plan = {name: value for name, value in given.items() if value is not None}
-    plan |= {name: _value(text) for name, text in (pair("set", each, "K=V") for each in settings)}
     if resume and not out:
         raise click.UsageError("--resume goes on from a folder: say which with --out DIR")
+    cast = {name: given.pop(name) for name in CAST}
+    plan, knobs = _plan(what, settings, given)
     try:
-        done = find_recipe(recipe)(out=out, resume=resume, **plan)
+        done = _trainer(what, cast, knobs)(out=out, resume=resume, **plan)
     except KeyboardInterrupt:
         how = f"go on with --out {out} --resume" if out else "nothing was kept; with --out DIR it would be"
         raise click.Abort from KeyboardInterrupt(f"stopped; {how}")
     if as_json:
-        print_json(document(recipe, done))
+        print_json(document(what, done))
     else:
         _show(done)
     return 0
+
+
+def _plan(what: str, settings: Sequence[str], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The settings of the plan, dots spelled out, and those of the team or the world."""
+    from motet.cli.words import pair, value_of
+
+    subject = what.rpartition(":")[2]
+    plan: dict[str, Any] = {}
+    knobs = []
+    dotted = [("adam.lr", given["lr"])] if given["lr"] is not None else []
+    for name, text in (pair("set", each, "K=V") for each in settings):
+        if name.startswith(f"{subject}."):
+            knobs.append(f"{name.removeprefix(f'{subject}.')}={text}")
+        else:
+            dotted.append((name, value_of(text)))
+    for name, value in dotted:
+        first, _, rest = name.partition(".")
+        plan = {**plan, first: {**plan.get(first, {}), rest: value} if rest else value}
+    return plan | {k: v for k, v in given.items() if v is not None and k != "lr"}, knobs
+
+
+def _trainer(what: str, cast: Mapping[str, Any], knobs: list[str]) -> "Callable[..., Trained]":
+    """The recipe of this name, or what trains the team or the world of this name.
+
+    Raises:
+        UnknownName: there is none. BadInput: it cannot be trained so.
+    """
+    from motet.cli.train_cast import MODEL, Cast, trainer
+    from motet.cli.words import pair
+    from motet.envs.registry import ENVS
+    from motet.errors import UnknownName
+    from motet.methods import METHODS
+    from motet.train.recipes import RECIPES
+
+    if what in RECIPES or (what.endswith(".py") and not cast["suite"]):
+        if told := [f"--{name.replace('_', '-')}" for name, value in cast.items() if value] + knobs:
+            raise click.UsageError(f"{told[0]} is for teams and worlds, and {what} is a recipe")
+        return find_recipe(what)
+    if what not in ENVS and what not in METHODS and ".py" not in what:
+        raise UnknownName("recipe, method or environment", what, [*RECIPES, *METHODS, *ENVS, "FILE.py"])
+    policies = dict(pair("policy", each, "VOICE=lora|full") for each in cast["policies"])
+    return trainer(
+        what,
+        Cast(
+            model=cast["model"] or MODEL,
+            suite=cast["suite"],
+            voices=cast["voices"],
+            policies=policies,
+            held_out=cast["held_out"] or 0,
+            max_tokens=cast["max_tokens"] or 64,
+            knobs=knobs,
+        ),
+    )
 
 
 def find_recipe(name: str) -> "Callable[..., Trained]":
@@ -122,6 +204,19 @@ def _show(done: "Trained") -> None:
         note(f"stopped early: {done.stopped}")
     if done.folder:
         note(f"report: {done.folder / 'report.html'}")
+    for voice, model in _tuned(done):
+        note(f"run it: --voice {voice}={model}")
+
+
+def _tuned(done: "Trained") -> Iterator[tuple[str, str]]:
+    """The voices with weights of their own, and the names by which those run again."""
+    folders = sorted(done.folder.glob("checkpoints/[0-9]*")) if done.folder else []
+    for voice, members in done.team.parts.items():
+        name = getattr(getattr(members[0], "model", None), "name", "")
+        base, hash_, policy = name.partition("#")
+        file = folders[-1] / f"{policy}.safetensors" if folders and hash_ else None
+        if base.startswith("torch:") and file and file.exists():
+            yield voice, f"torch:{file}"
 
 
 def _list(as_json: bool) -> None:
@@ -132,13 +227,3 @@ def _list(as_json: bool) -> None:
         print_json([{"name": name, "summary": " ".join(words.split())} for name, words in known.items()])
     else:
         console().print(make_table((), [(name, " ".join(words.split())) for name, words in known.items()]))
-
-
-def _value(text: str) -> Any:
-    """A number, true or false, or the text itself."""
-    import msgspec
-
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return text

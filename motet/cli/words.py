@@ -96,6 +96,14 @@ def pair(option: str, given: str, form: str) -> tuple[str, str]:
     return name.strip(), value
 
 
+def value_of(text: str) -> Any:
+    """A number, true, false, a list or an object as JSON has them, or the text itself."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
 def configure(team: Team[...], settings: Sequence[str]) -> Team[...]:
     """The team with knobs set from `K=V`, each read by the knob's type.
 
@@ -118,6 +126,8 @@ def _read(team: Team[...], knob: str, value: str) -> Any:
         problem = error
     try:
         return msgspec.convert(msgspec.json.decode(value), wanted, strict=False)
+    except msgspec.ValidationError as error:
+        problem = error
     except msgspec.DecodeError:
         pass
     raise BadInput(f"{knob} of {team.name} is {value!r}, its default is {default!r}: {problem}") from problem

@@ -47,6 +47,19 @@ class Preset:
             if trajectories and not any(_has(t, field) for t in trajectories for field in need.split("|"))
         ]
 
+    def check(self, trajectories: Sequence[Trajectory], name: str) -> None:
+        """See that what the preset called `name` needs is there.
+
+        Raises:
+            BadInput: no trajectory has it.
+        """
+        if lacking := self.lacks(trajectories):
+            wanted = " and ".join(" or ".join(map(_place, need.split("|"))) for need in lacking)
+            raise BadInput(
+                f"the credit preset {name!r} reads {wanted}, and none of the {len(trajectories)} "
+                f"trajectories has any; `motet credit --help` says what each preset reads"
+            )
+
     @property
     def options(self) -> dict[str, Any]:
         """Each option with its default."""
@@ -72,6 +85,10 @@ class Preset:
                     f"{option} of {name} is {value!r}, its default is {options[option]!r}: {wanted}"
                 ) from error
         return options
+
+
+def _place(field: str) -> str:
+    return f"`{field}` of {'steps' if field in Step.__struct_fields__ else 'trajectories'}"
 
 
 def _has(trajectory: Trajectory, field: str) -> bool:

@@ -72,8 +72,11 @@ class GuessNumber:
         guess, number = int(actions["player"]), state.number
         if guess == number:
             return Range(number, number, number, state.left - 1, True), {"player": 1.0}
-        low = max(state.low, guess + 1) if guess < number else state.low
-        high = min(state.high, guess - 1) if guess > number else state.high
+        low, high = state.low, state.high
+        if low <= guess < number:
+            low = guess + 1
+        elif number < guess <= high:
+            high = guess - 1
         return Range(number, low, high, state.left - 1), {}
 
     def perfect(self, state: Range, seat: str, rng: Random) -> str:

@@ -14,12 +14,14 @@ from motet.envs.registry import make
 from motet.errors import BadInput, ModelError, UnknownName
 from motet.models.protocol import Model
 from motet.run import Run
-from motet.tape import RECORDER, Stepped
+from motet.tape import RECORDER, Scored, Stepped
 from motet.teams import Team, Voices, team
 from motet.types import Linked, Media, Reply, Task
 
 CLOSING = "Your turn. Answer with exactly one of these lines and nothing else:\n{}"
 FEW = 12
+MARK = "return"
+"""The scorer that marks of moves are signed with."""
 
 
 @team
@@ -93,6 +95,41 @@ def returns_of(run: Run) -> dict[Seat, float]:
         RunFailed: the episode was not played to its end.
     """
     return msgspec.json.decode(run.answer, type=dict[str, float])
+
+
+def marks_of(run: Run, at: float) -> list[Scored]:
+    """A mark in [0, 1] for each move of a finished run of `play`, as exports for trainers read them.
+
+    A move has the return of its seat where all returns lie in [0, 1]. Where one can lose (zero-sum worlds,
+    returns below 0) it has 1 for a gain, 0.5 for nothing, 0 for a loss. A move that was refused has 0.
+    Returns on any other scale (points, lengths) say by themselves neither good nor bad: no marks.
+
+    Args:
+        at: when they are given, in seconds since 1970.
+
+    Raises:
+        RunFailed: the episode was not played to its end.
+    """
+    returns, knobs = returns_of(run), run.tape.knobs
+    if min(returns.values()) < 0 or _zero_sum(knobs["env"], knobs["options"] or {}):
+        marks = {seat: (1 + (value > 0) - (value < 0)) / 2 for seat, value in returns.items()}
+    elif max(returns.values()) <= 1:
+        marks = returns
+    else:
+        return []
+    return [
+        Scored(MARK, 0.0 if seat in step.invalid else marks[seat], at, call, f"return {returns[seat]:g}")
+        for step in run.tape.steps
+        for seat, call in step.calls.items()
+    ]
+
+
+def _zero_sum(env: str, options: Mapping[str, Any]) -> bool:
+    episode = make(env, 0, **options)
+    try:
+        return bool(getattr(getattr(episode, "rules", None), "zero_sum", False))
+    finally:
+        episode.close()
 
 
 def _named(players: Voices, seats: tuple[Seat, ...]) -> Sequence[Voice]:

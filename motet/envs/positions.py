@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from motet.envs.protocol import Action, Observation, Seat, Step
 
 S = TypeVar("S")
-MOST, MOST_MOVES = 12_000, 250_000
+MOST, MOST_MOVES = 15_000, 300_000
 MASK = 2**64 - 1
 
 
@@ -25,24 +25,29 @@ class Position(Generic[S]):
     def __init__(self, state: S, acting: tuple[Seat, ...], rewards: dict[Seat, float], kept: bool) -> None:
         self.state = state
         self.acting = acting
-        self.step = Step(rewards, not acting)
+        self.step = Step(rewards, not acting) if rewards or not acting else GOES_ON
         self.kept = kept
         self.seen: dict[Seat, Observation] = UNSEEN
-        self.after: dict[Any, Position[S]] = {}
+        self.after: list[Position[S] | None] = NOWHERE
 
 
+GOES_ON = Step({})
+"""The step of most moves: nobody earns anything and nothing ends."""
 UNSEEN: dict[Seat, Observation] = {}
-"""Replaced, never changed: positions that look alike share what is seen."""
+NOWHERE: list[Any] = []
+"""Both are replaced, never changed: positions that look alike share what is seen."""
 
 
 class Graph(Generic[S]):
     """All positions of one set of rules. Those of rules that list their first states (`deals`) are kept, up
-    to 12,000, and up to 250,000 moves between them (some 25 MB); of other rules none, since no two episodes
-    are likely to meet. What a step costs then is the way to memory, so little is kept of each."""
+    to 15,000, and up to 300,000 moves between them; of other rules none, since no two episodes are likely to
+    meet. What a step costs then is the way to memory, so little is kept of each: where moves lead is a list,
+    in which `places` has the place of every choice that was ever made."""
 
     def __init__(self, rules: Any) -> None:
         self.rules = rules
-        self._known: dict[tuple[Any, ...], Position[S]] = {}
+        self.places: dict[Any, int] = {}
+        self._known: dict[Any, Position[S]] = {}
         self._views: dict[tuple[Any, ...], dict[Seat, Observation]] = {}
         self._moves = 0
         deals = list(rules.deals()) if hasattr(rules, "deals") else []
@@ -77,13 +82,23 @@ class Graph(Generic[S]):
         if not at.kept:
             return Position(state, self.rules.acting(state), rewards, False)
         after = self._shared(state, rewards)
-        if after.kept and self._moves < MOST_MOVES:
-            at.after[taken] = after
-            self._moves += 1
+        if after.kept:
+            self._keep(at, taken, after)
         return after
 
+    def _keep(self, at: Position[S], taken: Any, after: Position[S]) -> None:
+        place = self.places.get(taken, len(self.places))
+        room = max(place + 1, len(self.places)) - len(at.after)
+        if room > 0:
+            if self._moves + room > MOST_MOVES:
+                return
+            at.after = [*at.after, *[None] * room]
+            self._moves += room
+        self.places[taken] = place
+        at.after[place] = after
+
     def _shared(self, state: S, rewards: dict[Seat, float]) -> Position[S]:
-        key = (state, *rewards.items())
+        key = (state, *rewards.items()) if rewards else state
         if (known := self._known.get(key)) is not None:
             return known
         made = Position(state, self.rules.acting(state), rewards, len(self._known) < MOST)

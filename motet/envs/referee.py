@@ -40,20 +40,24 @@ class Terms(Protocol):
 class Referee:
     """Keeps the returns and the illegal actions in a row of one episode."""
 
-    __slots__ = ("_faults", "illegal", "over", "returns", "terms", "why")
+    __slots__ = ("_earned", "_faults", "illegal", "over", "terms", "why")
 
     def __init__(self, terms: Terms, illegal: Illegal) -> None:
         self.terms, self.illegal = terms, illegal
-        self.returns = dict.fromkeys(terms.seats, 0.0)
+        self._earned: dict[Seat, float] = {}
         self.over = False
         self.why = self._faults = NONE
+
+    @property
+    def returns(self) -> dict[Seat, float]:
+        """What each seat has earned."""
+        return dict.fromkeys(self.terms.seats, 0.0) | self._earned
 
     def pay(self, rewards: Mapping[Seat, float]) -> None:
         """Book the rewards of a step that was taken."""
         if self._faults:
             self.why = self._faults = NONE
-        for seat, reward in rewards.items():
-            self.returns[seat] += reward
+        self._book(rewards)
 
     def refuse(self, wrong: Mapping[Seat, Action | None]) -> Step:
         """The step that was not taken, because these seats' actions are not legal."""
@@ -67,9 +71,13 @@ class Referee:
         if losers:
             self.over = True
             self._forfeit(losers, rewards)
-        for seat, reward in rewards.items():
-            self.returns[seat] += reward
+        self._book(rewards)
         return Step(rewards, self.over, dict(self.why), {"forfeit": losers} if losers else {})
+
+    def _book(self, rewards: Mapping[Seat, float]) -> None:
+        earned = self._earned
+        for seat, reward in rewards.items():
+            earned[seat] = earned.get(seat, 0.0) + reward
 
     def _forfeit(self, losers: list[Seat], rewards: dict[Seat, float]) -> None:
         for seat in losers:
@@ -86,7 +94,7 @@ class Referee:
     def copy(self) -> Self:
         """An independent copy."""
         other = copy(self)
-        other.returns = dict(self.returns)
+        other._earned = dict(self._earned)
         return other
 
 

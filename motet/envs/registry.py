@@ -202,8 +202,8 @@ def make(name: str, seed: int = 0, *, illegal: Illegal = Illegal(), **options: A
     >>> make("guess_number", seed=1, high=9).observe("player").text
     'My number is from 1 to 9. Guesses left: 10.'
     """
-    if info := ENVS.get(name):
-        return World(_graph(name, info.rules, tuple(options.items())), seed, illegal, name)
+    if name in ENVS:
+        return World(_graph(name, tuple(options.items()) if options else ()), seed, illegal, name)
     family, colon, rest = name.partition(":")
     if family not in ADAPTERS or not (colon and rest):
         raise UnknownName("environment", name, [*ENVS, *(example for _, example in ADAPTERS.values())])
@@ -212,9 +212,9 @@ def make(name: str, seed: int = 0, *, illegal: Illegal = Illegal(), **options: A
 
 
 @lru_cache(maxsize=256)
-def _graph(name: str, where: str, options: tuple[tuple[str, Any], ...]) -> Graph[Any]:
+def _graph(name: str, options: tuple[tuple[str, Any], ...]) -> Graph[Any]:
     """Rules never change, so all episodes share them."""
-    rules: Any = _load(where)
+    rules: Any = _load(ENVS[name].rules)
     known = [field for field in rules.__dataclass_fields__ if field in rules.__init__.__annotations__]
     for option, value in options:
         if option not in known:

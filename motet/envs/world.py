@@ -77,14 +77,15 @@ class World(Generic[S]):
     (('x',), False, ('o',))
     """
 
-    __slots__ = ("_at", "_book", "_graph", "name", "rules")
+    __slots__ = ("_at", "_book", "_graph", "_illegal", "name", "rules")
 
     def __init__(self, graph: Graph[S], seed: int = 0, illegal: Illegal = Illegal(), name: str = "") -> None:
         self.rules: Any = graph.rules
         self.name = name or type(graph.rules).__name__
         self._graph = graph
         self._at = graph.start(seed)
-        self._book = Referee(self.rules, illegal)
+        self._illegal = illegal
+        self._book: Referee | None = None  # opened by the first step that pays or is refused
 
     @property
     def seats(self) -> tuple[Seat, ...]:
@@ -104,12 +105,12 @@ class World(Generic[S]):
 
     def acting(self) -> tuple[Seat, ...]:
         """Who must act now."""
-        return () if self._book.over else self._at.acting
+        return self._at.acting if self._book is None or not self._book.over else ()
 
     def observe(self, seat: Seat) -> Observation:
         """What this seat sees; after an action that was refused, the reason comes first."""
         seen = self._at.seen.get(seat) or self._graph.see(self._at, seat)
-        if seat in self._book.why:
+        if self._book is not None and seat in self._book.why:
             return Observation(self._book.told(seat, seen.text), seen.legal, seen.array)
         return seen
 
@@ -127,16 +128,24 @@ class World(Generic[S]):
             raise wrong_seats(self.name, actions, acting) from None
         if len(actions) != len(acting) or not acting:
             raise wrong_seats(self.name, actions, acting)
-        known = self._at.after.get(taken)
+        try:
+            known = self._at.after[self._graph.places[taken]]
+        except (KeyError, IndexError):
+            known = None
         if known is None:
             wrong = {seat: actions[seat] for seat in acting if not self._allows(seat, actions[seat])}
             if wrong:
-                return self._book.refuse(wrong)
+                return self._referee().refuse(wrong)
             known = self._graph.take(self._at, taken, actions)
         self._at, step = known, known.step
-        if step.rewards or self._book.why:
-            self._book.pay(step.rewards)
+        if step.rewards or self._book is not None:
+            self._referee().pay(step.rewards)
         return step
+
+    def _referee(self) -> Referee:
+        if self._book is None:
+            self._book = Referee(self.rules, self._illegal)
+        return self._book
 
     def _allows(self, seat: Seat, action: Action | None) -> bool:
         legal = self.rules.legal(self.state, seat)
@@ -157,7 +166,7 @@ class World(Generic[S]):
 
     def returns(self) -> Rewards:
         """Sum of the rewards so far, by seat."""
-        return dict(self._book.returns)
+        return self._referee().returns
 
     def state_hash(self) -> str:
         """Hash of rules and state."""
@@ -168,7 +177,7 @@ class World(Generic[S]):
         """An independent copy: it shares the state, which never changes."""
         other = object.__new__(type(self))
         other.rules, other.name, other._graph, other._at = self.rules, self.name, self._graph, self._at
-        other._book = self._book.copy()
+        other._illegal, other._book = self._illegal, self._book and self._book.copy()
         return other
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ from motet.methods.aggregate import (
     train_decider,
     train_fusion,
 )
-from motet.methods.code import agent_coder, chase_sql, codecor, swe_search
+from motet.methods.code import EditTree, agent_coder, chase_sql, codecor, swe_search
 from motet.methods.discuss import (
     agent4debate,
     best_agents,
@@ -128,17 +128,17 @@ def method(name: str) -> Method:
 
 
 __all__ = [
-    "METHODS", "Controller", "Experience", "Log", "Method", "Roster", "Stream", "adaptive_consistency",
-    "agent4debate", "agent_coder", "agent_store", "agent_verse", "allocate", "best_agents", "best_aggregator",
-    "best_of_n", "cascade", "chain_of_agents", "chain_of_thought", "chase_sql", "codecor", "debate", "direct",
-    "discussion", "distil", "drift", "dylan", "e2g", "elo_ratings", "evidence", "ext_agents", "fittest",
-    "focal_diversity", "focal_fusion", "free_agents", "generative_agents", "hm_rag", "importance_scores",
-    "improper_mixture", "internet_of_agents", "jail_judge", "judged_debate", "knapsack_composer",
-    "latent_hierarchy", "latent_mas", "llm_selector", "magentic_one", "main_rag", "mas_router", "master",
-    "mcts", "message_shares", "meta_gpt", "method", "mixture_of_agents", "monopoly", "patched", "patched_moa",
-    "plangen", "ragenta", "rank_and_fuse", "read_log", "run_grouped", "season", "self_consistency",
-    "self_instruct", "self_moa", "self_moa_seq", "self_organized", "self_refine", "skill_probe",
-    "skill_profiles", "smoa", "swe_search", "symbolic_moe", "talkhier", "toa", "train_decider",
-    "train_fusion", "train_mixture", "train_router", "train_tokens", "verdict", "winner", "workforce",
-    "xolver",
+    "METHODS", "Controller", "EditTree", "Experience", "Log", "Method", "Roster", "Stream",
+    "adaptive_consistency", "agent4debate", "agent_coder", "agent_store", "agent_verse", "allocate",
+    "best_agents", "best_aggregator", "best_of_n", "cascade", "chain_of_agents", "chain_of_thought",
+    "chase_sql", "codecor", "debate", "direct", "discussion", "distil", "drift", "dylan", "e2g",
+    "elo_ratings", "evidence", "ext_agents", "fittest", "focal_diversity", "focal_fusion", "free_agents",
+    "generative_agents", "hm_rag", "importance_scores", "improper_mixture", "internet_of_agents",
+    "jail_judge", "judged_debate", "knapsack_composer", "latent_hierarchy", "latent_mas", "llm_selector",
+    "magentic_one", "main_rag", "mas_router", "master", "mcts", "message_shares", "meta_gpt", "method",
+    "mixture_of_agents", "monopoly", "patched", "patched_moa", "plangen", "ragenta", "rank_and_fuse",
+    "read_log", "run_grouped", "season", "self_consistency", "self_instruct", "self_moa", "self_moa_seq",
+    "self_organized", "self_refine", "skill_probe", "skill_profiles", "smoa", "swe_search", "symbolic_moe",
+    "talkhier", "toa", "train_decider", "train_fusion", "train_mixture", "train_router", "train_tokens",
+    "verdict", "winner", "workforce", "xolver",
 ]  # fmt: skip

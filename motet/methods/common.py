@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from math import inf
 from random import Random
-from typing import Annotated
-
-from msgspec import Meta, Struct, defstruct
+from typing import Any
 
 from motet.agent import Voice
 from motet.answers import canonical, extract
 from motet.errors import BadInput, ModelError
+from motet.knobs import complaint, fits
+from motet.methods.shapes import some_of, texts
 from motet.tape import RECORDER
 from motet.tape.keys import digest
 from motet.teams import Voices
@@ -56,8 +56,26 @@ def weights(**knobs: float) -> None:
         BadInput: one of them is less than 0, or endless.
     """
     for name, value in knobs.items():
-        if not 0 <= value < inf:
+        if not (fits(value, float) and 0 <= value < inf):
             raise BadInput(f"{name}={value!r}: expected a weight, 0 or more")
+
+
+def brought(task: Task, key: str, given: Any, kind: Any) -> Any:
+    """What a method was given as a knob or, when that is empty, what came with the task as `meta[key]`.
+
+    Args:
+        kind: its type: a list of texts, for example; empty when neither has it.
+
+    Raises:
+        BadInput: it is not of that type; the first element that is not is named.
+    """
+    if given:
+        name, value = key, given
+    else:
+        name, value = f"task.meta[{key!r}]", task.meta.get(key, ())
+    if wrong := complaint(name, value, kind):
+        raise BadInput(wrong)
+    return value
 
 
 def seats(voices: Voices, n: int) -> list[Voice]:
@@ -76,17 +94,6 @@ def dice(*words: str) -> Random:
     return Random(digest(recorder.seed if recorder else 0, *words))
 
 
-def one_of(n: int) -> type[Struct]:
-    """The schema of a choice: an object whose `best` is a number from 1 to `n`."""
-    return defstruct("Choice", [("best", Annotated[int, Meta(ge=1, le=n)])])
-
-
-def some_of(n: int, k: int) -> type[Struct]:
-    """The schema of a ranking: an object whose `best` lists `k` numbers from 1 to `n`, best first."""
-    number = Annotated[int, Meta(ge=1, le=n)]
-    return defstruct("Ranking", [("best", Annotated[list[number], Meta(min_length=k, max_length=k)])])
-
-
 async def recruit(recruiter: Voice, prompt: Linked, n: int) -> Sequence[Content]:
     """Who `n` experts are, as a recruiter puts it in one sentence each; plain ones when it fails.
 
@@ -96,9 +103,8 @@ async def recruit(recruiter: Voice, prompt: Linked, n: int) -> Sequence[Content]
     Raises:
         BudgetExceeded: the run may spend no more.
     """
-    Group = defstruct("Group", [("roles", Annotated[list[str], Meta(min_length=n, max_length=n)])])
     try:
-        said = await recruiter.ask(prompt, schema=Group)
+        said = await recruiter.ask(prompt, schema=texts(n, "Group", "roles"))
     except ModelError:
         return [EXPERT] * n
     return [Linked(role.strip() or EXPERT, (said,)) for role in said.data.roles]

@@ -40,6 +40,11 @@ class Method:
         """What it does, in one line."""
         return (self.team.__doc__ or "").strip().partition("\n")[0]
 
+    @property
+    def source(self) -> str:
+        """The paper, and the number in the catalogue if it has one."""
+        return f"{self.paper} (catalogue {self.system})" if self.system else self.paper
+
     def most_calls(self, **knobs: Any) -> int:
         """How many calls a run makes (at most, when it may stop sooner), with some knobs set.
 
@@ -62,6 +67,7 @@ class Method:
             "paper": self.paper,
             "system": self.system,
             "voices": list(self.team.voices),
+            "groups": [voice for voice, group in self.team.voices.items() if group],
             "knobs": self.team.knobs,
             "calls": self.calls,
             "summary": self.summary,

@@ -24,7 +24,7 @@ from typing import Any
 from motet.errors import BadRequest, EmptyReply, MissingExtra
 from motet.models.batch import Ask, Drawn, batcher
 from motet.models.llama import Choice, Llama
-from motet.models.local_adapter import Adapter, parted, resolve_adapter
+from motet.models.local_adapter import Adapter, parted, refuse_adapter, resolve_adapter
 from motet.models.local_tools import call_schema, strict
 from motet.models.pool import leased
 from motet.models.turns import turns
@@ -82,7 +82,8 @@ class Local:
 
     @cached_property
     def _weights(self) -> Weights:
-        return resolve_weights(self._base)
+        found = resolve_weights(self._base)
+        return found if self._source in WHEELS else refuse_adapter(self._base, found)
 
     @cached_property
     def _adapter(self) -> Adapter | None:

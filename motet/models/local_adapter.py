@@ -64,6 +64,23 @@ def resolve_adapter(name: str, file: str, weights: Weights) -> Adapter:
     return Adapter(path, fingerprint(path))
 
 
+def refuse_adapter(name: str, weights: Weights) -> Weights:
+    """The weights, if they are a model's and no adapter's.
+
+    Raises:
+        BadInput: they are an adapter, which runs only on its base; or the file is no GGUF.
+    """
+    told = header(weights.path)
+    if told.get("general.type") != "adapter":
+        return weights
+    base, file = told.get(BASE_NAME, ""), source_of(name)
+    called = base if base in WHEELS else "BASE"
+    raise BadInput(
+        f"{name!r} is an adapter (for a base of architecture {told.get('general.architecture')!r}"
+        f"{f', {base}' * bool(base)}) and no whole model; name it with its base: local:{called}+{file}"
+    )
+
+
 def header(path: Path) -> dict[str, str]:
     """The texts at the beginning of a GGUF file, up to its first list; gguf's own reader takes seconds.
 

@@ -3,15 +3,19 @@
 Voices of a team read the same texts, the task and each other's replies, behind different beginnings, so that
 an ordinary prefix cache is of no use. A text that comes again is not computed again: its keys and values
 without a context are turned to their place and corrected by an offset, the difference that a context made to
-other texts (anchors) that stood in the same slot of the same prompt. Where no anchor is near, it is computed,
+other texts (anchors) that stood in the same slot of the same prompt. Where no anchor serves, it is computed,
 and is an anchor from then on.
+
+Anchors serve by the paper's rule, at its threshold: there are two or more, and the softmax of their distances
+from the text has an entropy of at most gamma = 0.3 times the most it could be, which is to say that one of
+them is plainly the nearest. Distances are lengths of differences of values, without a context and over all
+layers, as in the authors' code.
 
 Deviates: a text without a context is computed behind the first token of the prompt, which draws attention to
 itself whatever it is. What a prompt says between shared texts is computed on the corrected keys and values,
-where the paper estimates it too. Distances are those of input embeddings, in lengths of an average one, and
-weights those of whole texts; the authors' code compares keys and values, whose distances are larger, so that
-one gamma admits more anchors there than here. At least two are needed, as there; a text that stood in the
-slot before is its own anchor.
+where the paper estimates it too. A text that stood in the slot before is its own anchor. The offset is a mean
+over all anchors, token by token, by the nearness of values for keys too, at a temperature of 0.1, where the
+authors' code has 1.
 """
 
 import math
@@ -29,15 +33,20 @@ from motet.tape.context import CALL
 
 Ids = tuple[int, ...]
 SOFT = 0.1
-"""Temperature of the weights of anchors, in root mean square distances of embeddings."""
+"""Temperature of the weights of anchors, in mean absolute differences of values."""
 Slot = tuple[Ids | None, ...]
 """What a prompt says up to a shared text; None stands for the shared texts in it."""
 
 
 class Anchor(NamedTuple):
-    """A text as it stood in a slot: its ids, and what the context added to its keys (unturned) and values."""
+    """A text as it stood in a slot.
+
+    Args:
+        alone: its values without a context. offset: what the context added to keys (unturned) and values.
+    """
 
     ids: Ids
+    alone: Tensor
     offset: Kv
 
 
@@ -61,8 +70,8 @@ class KvPool:
 
     Args:
         shared: further texts that prompts have in common: documents, say.
-        gamma: anchors serve when the entropy of their weights is at most gamma times the most it could be:
-            one of them is near. At 1 they always serve, at 0 only the same text does.
+        gamma: anchors serve when the entropy of their nearness is at most gamma times the most it could be:
+            one of them is plainly the nearest. At 1 any two serve; below 0 only the same text does.
         anchors: how many are kept in a slot; the oldest goes.
         least: tokens that a text must have.
         room: tokens of which keys and values are kept in all; what was used longest ago goes first.
@@ -113,26 +122,23 @@ class KvPool:
         self._anchors.move_to_end((weights, slot))
         self._shrink()
 
-    def near(self, weights: str, slot: Slot, ids: Ids, embed: Tensor) -> Kv | None:
-        """The offset to expect of a text in a slot: a mean over its anchors, by nearness. None: none is near.
+    def near(self, weights: str, slot: Slot, ids: Ids, alone: Kv) -> Kv | None:
+        """The offset to expect of a text in a slot: a mean over its anchors, by nearness. None: none serves.
 
         Args:
-            embed: the input embeddings of all words, [words, dimensions].
+            alone: keys and values of the text without a context.
         """
-        long = [a for a in self._anchors.get((weights, slot), []) if len(a.ids) >= len(ids)]
-        if same := [a.offset.cut(0, len(ids)) for a in long if a.ids[: len(ids)] == ids]:
+        n = len(ids)
+        long = [a for a in self._anchors.get((weights, slot), []) if len(a.ids) >= n]
+        if same := [a.offset.cut(0, n) for a in long if a.ids[:n] == ids]:
             return same[-1]
         if len(long) < 2:
             return None
-        own, norm = embed[list(ids)], embed.norm(dim=1).mean()
-        apart = torch.stack([(embed[list(a.ids[: len(ids)])] - own).norm() for a in long]) / norm
+        apart = torch.stack([(a.alone[:, :, :n] - alone.values).double().norm() for a in long])
         entropy = float(torch.special.entr((-apart).softmax(0)).sum())
         if entropy > self.gamma * math.log(len(long)) + 1e-6:
             return None
-        # A mean over all anchors is less noisy than the nearest one, unless that is very near.
-        share = (-apart / len(ids) ** 0.5 / SOFT).softmax(0).tolist()
-        parts = [(w, a.offset.cut(0, len(ids))) for w, a in zip(share, long, strict=True)]
-        return Kv(sum_of([(w, o.keys) for w, o in parts]), sum_of([(w, o.values) for w, o in parts]))
+        return mean_offset([(alone.values - a.alone[:, :, :n], a.offset.cut(0, n)) for a in long])
 
     @property
     def size(self) -> int:
@@ -145,10 +151,22 @@ class KvPool:
             (self._held if len(self._held) > len(self._anchors) else self._anchors).popitem(last=False)
 
 
-def sum_of(weighted: Sequence[tuple[float, Tensor]]) -> Tensor:
+def mean_offset(anchors: Sequence[tuple[Tensor, Kv]]) -> Kv:
+    """The mean offset of some anchors, token by token: the nearer an anchor's token, the more it weighs.
+
+    Args:
+        anchors: for each, how far its values without a context are from the text's, and its offset.
+    """
+    apart = torch.stack([away.abs().mean(dim=(0, 1, 3), keepdim=True) for away, _ in anchors])
+    share = (-apart / SOFT).softmax(0)
+    keys = sum_of(share, [offset.keys for _, offset in anchors])
+    return Kv(keys, sum_of(share, [offset.values for _, offset in anchors]))
+
+
+def sum_of(weights: Tensor, tensors: Sequence[Tensor]) -> Tensor:
     """The weighted sum of some tensors."""
-    total = torch.zeros_like(weighted[0][1])
-    for weight, tensor in weighted:
+    total = torch.zeros_like(tensors[0])
+    for weight, tensor in zip(weights, tensors, strict=True):
         total += weight * tensor
     return total
 
@@ -218,7 +236,7 @@ class Composed:
             ("text", weights, sink, ids), lambda: bare(module, (*sink, *ids)).cut(1, len(ids) + 1)
         )
         self.computed += len(ids) + 1 if made else 0
-        offset = self._pool.near(weights, slot, ids, module.get_input_embeddings().weight)
+        offset = self._pool.near(weights, slot, ids, alone)
         if offset:
             kv = Kv(alone.keys + offset.keys, alone.values + offset.values)
             lay(self._cache, kv.turned(module, at - 1))
@@ -227,7 +245,7 @@ class Composed:
         self.computed += len(ids)
         seen = taken(self._cache, at).turned(module, 1 - at)
         offset = Kv(seen.keys - alone.keys, seen.values - alone.values)
-        self._pool.anchored(weights, slot, Anchor(ids, offset))
+        self._pool.anchored(weights, slot, Anchor(ids, alone.values, offset))
 
 
 def bare(module: Any, ids: Ids) -> Kv:

@@ -11,8 +11,9 @@ class Started(Struct, frozen=True, tag="started", omit_defaults=True):
     """A team set to work.
 
     `team_id` is the hash of the team's source, knobs, prompts and cast; `voices` maps each voice to
-    the name of its model; `prompts` holds the prompt constants that the team's source refers to; `item`
-    names the piece of work that a comparison resumes by.
+    the name of its model; `knobs` names those that are long (learned weights, documents), which are stored
+    once, as messages of the tree (`Tape.knobs` spells them out); `prompts` holds the prompt constants that
+    the team's source refers to; `item` names the piece of work that a comparison resumes by.
     """
 
     run: str

@@ -23,7 +23,7 @@ def run_record(tape: Tape) -> dict[str, Any]:
         "team_id": started.team_id,
         "task": msgspec.to_builtins(started.task),
         "voices": started.voices,
-        "knobs": started.knobs,
+        "knobs": tape.knobs,
         "answer": ended.answer if ended else None,
         "answer_from": list(ended.parents) if ended else [],
         "calls": [_call(tape, call) for call in tape.calls],

@@ -4,7 +4,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from motet.tape.events import Called, Event, Live, Node, NodeTokens
 from motet.tape.keys import node_key, sample_key, without_bytes
@@ -12,6 +14,8 @@ from motet.tape.tape import Tape
 from motet.types import Media, Message, Reply, Task, Tokens, Usage
 
 Listener = Callable[[Live], None]
+LONG_KNOB = 1_000
+"""Characters of JSON from which on a knob's value is stored once, not in every run."""
 
 
 class Meter(Protocol):
@@ -91,6 +95,16 @@ class Recorder:
                     if isinstance(part, Media) and part.data is not None:
                         self.sink.put_blob(part)
         return key
+
+    def shortened(self, knobs: dict[str, Any]) -> dict[str, Any]:
+        """Knobs for `Started`: a long one is put into the tree and named."""
+        short = dict(knobs)
+        for name, value in knobs.items():
+            if isinstance(value, list | dict | str) and value:
+                text = msgspec.json.encode(value).decode()
+                if len(text) > LONG_KNOB:
+                    short[name] = {"node": self.add("", Message.say("system", text)), "characters": len(text)}
+        return short
 
     def add_tokens(self, prompt: str, node: str, tokens: Tokens) -> None:
         """Keep the sampler's ids: the prompt's as a delta to its longest known ancestor, and the reply's."""

@@ -26,7 +26,7 @@ from motet.errors import (
     UnknownName,
 )
 from motet.tape.events import Called, Ended, Event, Node, NodeTokens, Started
-from motet.tape.tape import Tape
+from motet.tape.tape import Tape, long_knob
 from motet.types import Media, Message, Part, Reply, Tokens
 
 if TYPE_CHECKING:
@@ -311,9 +311,9 @@ class Store:
             for (body,) in self._read("SELECT body FROM events WHERE run = ? ORDER BY seq", run)
         ]
         tape = Tape(run, events)
-        for called in tape.calls:
-            for key in (called.prompt, called.node):
-                self._load_path(tape, key)
+        named = [key for called in tape.calls for key in (called.prompt, called.node)]
+        for key in (*map(long_knob, tape.started.knobs.values()), *named):
+            self._load_path(tape, key)
         return tape
 
     def _full_id(self, run: str) -> str:

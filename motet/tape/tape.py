@@ -2,6 +2,9 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
 
 from motet.tape.events import Called, Ended, Event, Node, NodeTokens, Scored, Started, Stepped, ToolUsed
 from motet.types import Message, Usage
@@ -22,6 +25,15 @@ class Tape:
         first = self.events[0]
         assert isinstance(first, Started), f"a tape starts with Started, this one with {first!r}"
         return first
+
+    @property
+    def knobs(self) -> dict[str, Any]:
+        """The knobs of the team, with those spelt out that `Started` only names since they are long."""
+        found = {}
+        for name, value in self.started.knobs.items():
+            key = long_knob(value)
+            found[name] = msgspec.json.decode(Message("system", self.nodes[key].parts).text) if key else value
+        return found
 
     @property
     def ended(self) -> Ended | None:
@@ -84,6 +96,11 @@ class Tape:
     def cost(self) -> float | None:
         """Money in US dollars, or None when the price of any call is unknown."""
         return total_cost(self.calls)
+
+
+def long_knob(value: Any) -> str:
+    """The node that holds a knob's value as JSON, where `Started` only names it; else empty."""
+    return str(value["node"]) if isinstance(value, dict) and value.keys() == {"node", "characters"} else ""
 
 
 def total_cost(calls: list[Called]) -> float | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from motet.train.network import torch_engine
     from motet.train.numeric import numeric_engine
     from motet.train.objective import LOSSES, Loss
-    from motet.train.plan import Critic, Plan, Stop
+    from motet.train.plan import Critic, Horizon, Plan, Stop
     from motet.train.rows import Ledger, Row, Span, rows_of
     from motet.train.selfplay import Pool
     from motet.train.source import Episodes, Tasks

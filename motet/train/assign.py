@@ -1,5 +1,6 @@
 """Credit for rollouts: trajectories read off training rows, and advantages put back on their tokens."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum, nan
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -24,7 +25,7 @@ class Replayable(Protocol):
     """A source that can tell what a run would have earned without some of its voices."""
 
     async def replay(self, team: Team[...], run: Run, absent: frozenset[str], store: Store) -> float | None:
-        """What the team earns while they are silent; None when nobody can tell."""
+        """What the team earns without them, or as it is when none is `absent`; None when nobody can tell."""
         ...
 
 
@@ -49,11 +50,14 @@ async def replayed(
         if not isinstance(source, Replayable):
             raise BadInput(
                 f"the credit preset {plan.credit!r} asks what the team earns without a voice, and "
-                f"{type(source).__name__} has no `replay`: train a team on a suite, or give it that method"
+                f"{type(source).__name__} has no `replay`: train a team on a suite, or in a world "
+                f"by its name, or give it that method"
             )
-        earned = rollout.reward("*")
-        if absent := everyone - coalition:
-            earned = await source.replay(team, rollout.run, frozenset(absent), store)
+        absent = frozenset(everyone - coalition)
+        if absent or "*" not in rollout.rewards:
+            earned = await source.replay(team, rollout.run, absent, store)
+        else:
+            earned = rollout.rewards["*"]
         found[name_of(coalition)] = nan if earned is None else earned
     return replace(rollout, coalitions=found)
 
@@ -130,7 +134,8 @@ def credited(
     A reward that is missing or not finite gives no advantage, and moves no baseline.
 
     Raises:
-        BadInput: rollouts of a group started in different states, or what the preset reads is not there.
+        BadInput: rollouts of a group started in different states, or all groups have one rollout each, or
+            what the preset reads is not there.
     """
     trajectories, calls = trajectories_of(rollouts, rows)
     if lacking := preset(name).lacks(trajectories):
@@ -141,6 +146,7 @@ def credited(
             f"{'; critic=Critic(of=…) asks a critic for values' * ('value' in lacking)}"
         )
     found = credit(trajectories, name, state=state, **options)
+    _check_groups(trajectories, name, found.counts)
     advantages: dict[str, float | Sequence[float] | None] = {}
     for i, ids in enumerate(calls):
         fine = found.tokens[i] if found.tokens else found.advantages[i]
@@ -148,6 +154,17 @@ def credited(
     outcome = {(t.episode, t.voice): t.reward for t in trajectories}
     ready = [row.credited(advantages).but(reward=outcome[row.run, row.voice]) for row in rows]
     return [row for row in ready if any(row.mask)], found
+
+
+def _check_groups(trajectories: Sequence[Trajectory], name: str, counts: Mapping[str, int]) -> None:
+    """A group of one is compared with nobody. Among others it is counted; if all are, nothing is learned."""
+    sizes = Counter((t.group, t.voice) for t in trajectories)
+    lone = counts.get("singletons", 0)
+    if lone and lone == counts["groups"] and max(sizes.values()) == 1 and not counts.get("unscored"):
+        raise BadInput(
+            f"the credit preset {name!r} compares rollouts of one start, and each group (of {lone}) has one "
+            f"alone: nothing would be learned; raise group_size, or take a running baseline (`reinforce`)"
+        )
 
 
 def means(rollouts: Sequence[Rollout], trained: Sequence[Mapping[str, str]]) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Rows as tensors, and how they are dealt out into micro-batches."""
 
 from collections.abc import Iterator, Sequence
+from random import Random
 from typing import NamedTuple
 
 import numpy
@@ -57,6 +58,19 @@ def tensors(rows: Sequence[Row]) -> Batch:
         ),
         label_B=torch.tensor([row.label for row in rows], dtype=torch.float64),
     )
+
+
+def minibatches(rows: Sequence[Row], parts: int, epochs: int, seed: str) -> Iterator[list[Row]]:
+    """The rows of each gradient step: every epoch goes through the same parts, dealt by chance.
+
+    Args:
+        parts: how many; one holds all rows in their order.
+        seed: of the dealing.
+    """
+    order = Random(seed).sample(list(rows), len(rows)) if parts > 1 else list(rows)
+    dealt = [order[first::parts] for first in range(min(parts, len(order)))]
+    for _ in range(epochs):
+        yield from dealt
 
 
 def _neighbours(row: Row) -> tuple[int, tuple[int, ...], int]:

@@ -21,6 +21,7 @@ from motet.envs.protocol import Action, Env, Seat
 from motet.envs.registry import make
 from motet.errors import BadInput, ModelError
 from motet.models.protocol import Model
+from motet.run import Run
 from motet.tape import RECORDER, Scored, Stepped, Store
 from motet.teams import Team, Voices, team
 from motet.train.source import Episodes, Rollout
@@ -164,6 +165,17 @@ class Branching(Episodes):
         found = await super().rollout(team, number, seed, store)
         group = found.group if self.branches.k == 1 else f"{number}/{seed}"
         return msgspec.structs.replace(found, group=group, **self._read(found))
+
+    async def replay(self, team: Team[...], run: Run, absent: frozenset[str], store: Store) -> float | None:
+        """Not to be had: a seat's outcome holds its own rewards for replies, which a replay does not have.
+
+        Raises:
+            BadInput: always.
+        """
+        raise BadInput(
+            "the replies of Branching are compared with each other (credit `at_grpo`); for what a seat was "
+            "worth, train on Episodes"
+        )
 
     def _read(self, found: Rollout) -> dict[str, Any]:
         """What every reply was worth, and what the seats earned, from the tape."""

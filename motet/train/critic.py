@@ -16,6 +16,7 @@ from motet.credit.returns import gae, step_values
 from motet.credit.rewards import steps
 from motet.errors import BadInput, UnknownName
 from motet.train.assign import trajectories_of
+from motet.train.batch import minibatches
 from motet.train.engine import Engine
 from motet.train.objective import Loss
 from motet.train.plan import Critic
@@ -119,8 +120,8 @@ def _taught(
     if not known:
         return {}
     rows = [view.but(returns=(*[0.0] * (len(view.ids) - 1), goal.worth)) for view, goal in known]
-    for _ in range(critic.epochs):
-        found = engine.forward_backward(name, rows, Loss("value"))
+    for part in minibatches(rows, critic.minibatches, critic.epochs, f"{name}/{engine.step(name)}"):
+        found = engine.forward_backward(name, part, Loss("value"))
         found |= engine.optim_step(name, critic.adam)
     left = _variance([goal.error for _, goal in known]) / (_variance([g.worth for _, g in known]) or 1.0)
     return {"loss": found["loss"], "grad_norm": found["grad_norm"], "explained": 1 - left}

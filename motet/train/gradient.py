@@ -1,6 +1,7 @@
 """An engine on gradients of torch. What computes log-probabilities (`Body`) is a table or a language model;
 losses, micro-batches, optimisers and checkpoints are the same for both."""
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from math import isfinite, nan
@@ -21,6 +22,9 @@ from motet.train.engine import REFERENCE, Adam
 from motet.train.objective import Loss, kind_of, total, weights_of
 from motet.train.rows import Row
 from motet.types import Sampling, Tokens
+
+KEPT = 4
+"""How many of the latest batches stay as tensors, since more epochs may go through them."""
 
 _ADAM = ("exp_avg", "exp_avg_sq", "step")
 
@@ -88,7 +92,7 @@ class GradientEngine:
     def __init__(self, body: Body, micro_tokens: int = 2048) -> None:
         self._body, self._micro_tokens = body, micro_tokens
         self._optimizers: dict[str, torch.optim.AdamW] = {}
-        self._latest: _Dealt | None = None
+        self._dealt: deque[_Dealt] = deque(maxlen=KEPT)
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -107,7 +111,7 @@ class GradientEngine:
         """Add the gradient of a loss over these rows to the policy's."""
         self._known(policy)
         kind = kind_of(loss)
-        batch, micro = self._dealt(rows, loss)
+        batch, micro = self._deal(rows, loss)
         if loss.name == "kto" and "reference" not in loss.options:
             loss = with_reference_point(loss, batch, self._scores(policy, rows))
         weight = weights_of(batch, rollouts_of(rows), loss)
@@ -115,15 +119,16 @@ class GradientEngine:
         summed = torch.zeros(1, dtype=torch.float64)
         for index in self._body.share(policy, micro):
             index = pairs_in_order(index, batch) if loss.name == "dpo" else index
-            part = Batch(*(tensor[index] for tensor in batch))
+            at = torch.tensor(index)  # a list is read again for every tensor
+            part = Batch(*(tensor[at] for tensor in batch))
             scored, entropy = self._body.score(policy, part, loss.needs_entropy)
             # One weight a pair, not a row, for pairs.
-            share = weight[index[: len(index) // 2]] if loss.name == "dpo" else weight[index]
+            share = weight[at[: len(at) // 2]] if loss.name == "dpo" else weight[at]
             value = total(part, scored, entropy, share, loss)
             if value.requires_grad:
                 value.backward()  # type: ignore[no-untyped-call]
             summed += value.detach()
-            logp[index] = scored.detach()
+            logp[at] = scored.detach()
         logp, summed = self._body.add_up(logp), self._body.add_up(summed)
         return metrics(batch, logp, summed.item(), loss, kind)
 
@@ -208,14 +213,15 @@ class GradientEngine:
                 state[parameter] = {k: t if k == "step" else placed(t, parameter) for k, t in found.items()}
         torch.set_rng_state(saved["random"])
 
-    def _dealt(self, rows: Sequence[Row], loss: Loss) -> tuple[Batch, list[list[int]]]:
+    def _deal(self, rows: Sequence[Row], loss: Loss) -> tuple[Batch, list[list[int]]]:
         """The rows, checked, as tensors and as micro-batches; kept for the next epoch on the same rows."""
-        last = self._latest
-        if last and last.loss == loss and len(last.rows) == len(rows) and all(map(is_, last.rows, rows)):
-            return last.batch, last.micro
+        for old in self._dealt:
+            if old.loss == loss and len(old.rows) == len(rows) and all(map(is_, old.rows, rows)):
+                return old.batch, old.micro
         batch = checked(rows, loss, kind_of(loss))
-        self._latest = _Dealt(tuple(rows), loss, batch, list(micro_batches(rows, self._micro_tokens)))
-        return batch, self._latest.micro
+        micro = list(micro_batches(rows, self._micro_tokens))
+        self._dealt.append(_Dealt(tuple(rows), loss, batch, micro))
+        return batch, micro
 
     def _known(self, policy: str, *more: str) -> str:
         if policy not in self._body.policies and policy not in more:

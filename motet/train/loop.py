@@ -20,6 +20,7 @@ from motet.tape import Store
 from motet.teams import Team
 from motet.train import selfplay
 from motet.train.assign import credited, means, replayed
+from motet.train.batch import minibatches
 from motet.train.critic import appraised, critics_of
 from motet.train.engine import REFERENCE, Engine
 from motet.train.folder import Folder, Line, State
@@ -226,7 +227,7 @@ class Loop:
         return source.cast({v: self.engine.model(p) for v, p in policies.items() if v in voices})
 
     def update(self, rows: Sequence[Row], iteration: int) -> Line:
-        """One step (or `epochs`) of each policy on its rows; a policy without any stays as it is."""
+        """Take the steps of each policy on its rows; a policy without any stays as it is."""
         loss, adam = self.plan.loss or Loss(), self.plan.adam_at(iteration)
         line: Line = {"rows": float(len(rows))}
         for policy in sorted({row.policy for row in rows}):
@@ -234,8 +235,9 @@ class Loop:
             if loss.kl:
                 reference = self.engine.logprobs(REFERENCE, mine)
                 mine = [row.but(reference=logp) for row, logp in zip(mine, reference, strict=True)]
-            for _ in range(self.plan.epochs):
-                found = self.engine.forward_backward(policy, mine, loss)
+            dealing = f"{policy}/{self.engine.step(policy)}"
+            for part in minibatches(mine, self.plan.minibatches, self.plan.epochs, dealing):
+                found = self.engine.forward_backward(policy, part, loss)
                 found |= self.engine.optim_step(policy, adam)
             line |= {f"{policy}/{name}": value for name, value in found.items()}
         return line

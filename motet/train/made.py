@@ -29,19 +29,27 @@ def engine_for(team: Any, policies: Mapping[str, str]) -> tuple[Engine, dict[str
     """
     if not isinstance(team, Team):
         raise BadInput(f"give `engine`: without one, what is trained has to be a team, and this is {team!r}")
-    for shape in policies.values():
-        if shape not in SHAPES:
-            raise UnknownName("way to train a voice without an engine", shape, SHAPES)
-    names = {voice: "everybody" if voice == "*" else voice for voice in policies}
     bases = {voice: base_of(team, voice) for voice in (team.voices if "*" in policies else policies)}
     if len(set(bases.values())) != 1:
         told = ", ".join(f"{voice} by {base!r}" for voice, base in bases.items())
         raise BadInput(
             f"the voices are sung by different weights ({told}); train them in turn, one base each"
         )
+    return engine_on(next(iter(bases.values())), policies)
+
+
+def engine_on(base: str, policies: Mapping[str, str]) -> tuple[Engine, dict[str, str]]:
+    """Make an engine on these weights, named as after `torch:`, with the policies that `engine_for` makes.
+
+    Raises:
+        UnknownName: a voice is to be trained neither as `lora` nor as `full`. BadInput: no such weights.
+    """
     from motet.train.network import torch_engine
 
-    base = next(iter(bases.values()))
+    for shape in policies.values():
+        if shape not in SHAPES:
+            raise UnknownName("way to train a voice without an engine", shape, SHAPES)
+    names = {voice: "everybody" if voice == "*" else voice for voice in policies}
     return torch_engine(base, {names[voice]: SHAPES[shape] for voice, shape in policies.items()}), names
 
 
@@ -54,13 +62,21 @@ def base_of(team: Team[...], voice: str) -> str:
     if voice not in team.voices:
         raise UnknownName(f"voice of {team.name}", voice, team.voices)
     models = {getattr(m.model, "name", "") for m in team.parts.get(voice, ()) if isinstance(m, Agent)}
-    family, _, weights = (models.pop() if len(models) == 1 else "").partition(":")
+    return weights_of(models.pop() if len(models) == 1 else "", voice, team.name)
+
+
+def weights_of(model: str, voice: str, of: str) -> str:
+    """The weights of the model that sings a voice of a team or world, as they are called after `torch:`.
+
+    Raises:
+        BadInput: they cannot be trained here.
+    """
+    family, _, weights = model.partition(":")
     if family == "torch":
         return weights.partition("#")[0]
     if family == "local" and (weights or DEFAULT) in WHEELS:
         return weights or DEFAULT
-    sung = f"{family}:{weights}" if weights else family or "nobody, or by several"
     raise BadInput(
-        f"{voice} of {team.name} is sung by {sung}, whose weights cannot be trained here; cast "
-        f"{voice}='torch:…' or 'local', or give `engine`"
+        f"{voice} of {of} is sung by {model or 'nobody, or by several'}, whose weights cannot be trained "
+        f"here; cast {voice}='torch:…' or 'local', or give `engine`"
     )

@@ -72,7 +72,7 @@ class Critic(Struct, frozen=True, forbid_unknown_fields=True):
         sees: `own`: what the voice saw (independent PPO); `all`: that, and what the other voices saw that
             acted in the same step of the world (MAPPO).
         gamma, lam: of the λ-returns that critics learn.
-        epochs: steps taken on the rows of one iteration.
+        epochs, minibatches: as in `Plan`.
     """
 
     of: dict[str, str]
@@ -81,6 +81,7 @@ class Critic(Struct, frozen=True, forbid_unknown_fields=True):
     lam: float = 0.95
     adam: Adam = Adam(lr=1e-3)
     epochs: int = 1
+    minibatches: int = 1
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -92,7 +93,8 @@ class Plan(Struct, frozen=True, kw_only=True):
         credit, options: a preset of `motet.credit`, and its options.
         loss: PPO's, with the preset's reduction, when left out.
         final: what is left of the learning rate in the last iteration; linear in between.
-        epochs: steps taken on the rows of one iteration.
+        epochs: how often one goes through the rows of one iteration.
+        minibatches: parts that the rows are dealt into by chance; a step is taken on each.
         evaluate_every, checkpoint_every: in iterations; the last one always counts.
         tests: rollouts of one evaluation on held-out work.
         at_once: rollouts at a time.
@@ -113,6 +115,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     adam: Adam = Adam()
     final: float = 1.0
     epochs: int = 1
+    minibatches: int = 1
     evaluate_every: int = 10
     checkpoint_every: int = 10
     tests: int = 64
@@ -137,7 +140,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 LEAST_ONE = (
-    "iterations", "groups", "group_size", "epochs", "evaluate_every", "checkpoint_every", "at_once",
+    "iterations", "groups", "group_size", "epochs", "minibatches", "evaluate_every", "checkpoint_every",
+    "at_once",
 )  # fmt: skip
 
 

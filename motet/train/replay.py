@@ -1,6 +1,7 @@
-"""A run played again without some of its voices: they are silent, and everybody else says what they said.
+"""A run played again without some of its voices: everybody else says what they said.
 
-Only where the silence reaches, that is where a voice is asked what it was not asked on the tape, is a model
+A voice that is left out is silent; in a world, where a seat cannot stay empty, somebody else takes it. Only
+where the silence reaches, that is where a voice is asked what it was not asked on the tape, is a model
 asked anew, with the run's seed. A team that counts votes needs no model at all for its replays.
 """
 
@@ -23,18 +24,19 @@ Said = dict[tuple[str, str, int], Reply | Failure]
 """What was said on a tape, by voice, hash of what it was asked, and sample index."""
 
 
-def without(team: Team[...], tape: Tape, absent: frozenset[str]) -> Team[...]:
+def without(team: Team[...], tape: Tape, absent: frozenset[str], instead: Model | None = None) -> Team[...]:
     """The team that plays the tape again while some of its voices are silent.
 
     Args:
         absent: their names on the tape (`debaters_2`, `critic/writer`).
+        instead: who takes their places; None leaves them silent.
     """
     said = _said(tape)
 
     def heard(member: Agent | Team[...]) -> Agent | Team[...]:
         if isinstance(member, Team):
             return again(member)
-        return replace(member, model=_Heard(cast("Model", member.model), said, absent))
+        return replace(member, model=_Heard(cast("Model", member.model), said, absent, instead))
 
     def again(band: Team[...]) -> Team[...]:
         return replace(band, parts={v: tuple(map(heard, members)) for v, members in band.parts.items()})
@@ -57,13 +59,21 @@ class _Again(ModelError):
 class _Heard:
     """A model in a replay."""
 
-    def __init__(self, model: Model, said: Mapping[Any, Reply | Failure], absent: frozenset[str]) -> None:
-        self._model, self._said, self._absent = model, said, absent
+    def __init__(
+        self,
+        model: Model,
+        said: Mapping[Any, Reply | Failure],
+        absent: frozenset[str],
+        instead: Model | None,
+    ) -> None:
+        self._model, self._said, self._absent, self._instead = model, said, absent, instead
         self.name, self.identity = model.name, model.identity
 
     async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
         context = CALL.get() or CallContext()
         if context.voice in self._absent:
+            if self._instead:
+                return await self._instead.sample(messages, n, sampling)
             raise NoAnswer(f"{context.voice} was left out")
         asked = _asked(messages)
         return [

@@ -16,8 +16,10 @@ from msgspec import Struct
 
 from motet.agent import Agent
 from motet.envs.play import returns_of, seat_players
+from motet.envs.players import PLAYERS
 from motet.envs.registry import make
 from motet.errors import BadInput, UnknownName
+from motet.models.names import as_model
 from motet.models.protocol import Model
 from motet.performance import Performance
 from motet.run import Run
@@ -25,7 +27,7 @@ from motet.tape import Scored, Store
 from motet.tape.keys import digest
 from motet.teams import Team
 from motet.train.replay import without
-from motet.types import FailureKind, Task
+from motet.types import FailureKind, Sampling, Task
 
 OWN_FAULT = frozenset(
     {FailureKind.NO_ANSWER, FailureKind.EMPTY, FailureKind.SCHEMA, FailureKind.TOOL_LOOP, FailureKind.REFUSED}
@@ -101,6 +103,8 @@ class Episodes:
         others: who plays the seats that are not trained.
         first: seed of the first start.
         starts: how many different starts; after the last the first comes again. 0 never begins again.
+        sampling: of the seats that are trained.
+        instead: who takes the seat of a voice that is left out, to find what that voice was worth.
     """
 
     env: str
@@ -108,6 +112,8 @@ class Episodes:
     others: Mapping[str, Model | Agent | str] = field(default_factory=dict)
     first: int = 0
     starts: int = 0
+    sampling: Sampling = Sampling()
+    instead: Model | str = "random"
 
     @property
     def name(self) -> str:
@@ -122,7 +128,11 @@ class Episodes:
             episode.close()
 
     def cast(self, models: Mapping[str, Model]) -> Team[...]:
-        mine = {seat: found for seat in self.voices if (found := models.get(seat, models.get("*")))}
+        mine = {
+            seat: Agent(found, sampling=self.sampling)
+            for seat in self.voices
+            if (found := models.get(seat, models.get("*")))
+        }
         return seat_players(self.env, {**mine, **self.others}, **self.options)
 
     async def rollout(self, team: Team[...], number: int, seed: int, store: Store) -> Rollout:
@@ -132,6 +142,28 @@ class Episodes:
         rewards: dict[str, float | None] = dict(returns_of(run)) if run.ok else {"*": None}
         notes = {call: {"executable": legal} for call, legal in _legal(run).items()}
         return Rollout(run, rewards, str(number), _start(run), self.env, *_steps_of(run), notes)
+
+    async def replay(self, team: Team[...], run: Run, absent: frozenset[str], store: Store) -> float | None:
+        """What the trained seats earn, from the same start, with `instead` in place of these voices.
+
+        Raises:
+            BadInput: the trained seats earn different rewards, and the team has none of its own.
+        """
+        if absent:
+            begun, other = run.tape.started, self.instead
+            stand_in = as_model(PLAYERS.get(other, other) if isinstance(other, str) else other)
+            again = without(team, run.tape, absent, stand_in).configured(seed=begun.knobs["seed"])
+            run = await Performance(again, seed=begun.seed, store=store, item=begun.item).run(begun.task)
+        if not run.ok:
+            return None
+        returns = returns_of(run)
+        earned = {seat: returns[seat] for seat in self.voices}
+        if len(set(earned.values())) != 1:
+            raise BadInput(
+                f"what a team earns without a voice is one number, and the seats of {self.env} earn "
+                f"{earned}: train one of them, with the rest in `others`, or take another credit preset"
+            )
+        return next(iter(earned.values()))
 
 
 def _start(run: Run) -> str:

@@ -7,5 +7,6 @@
 """
 
 from motet.evals.lab.sweep import BASE, Cell, Sweep, survey, sweep
+from motet.evals.lab.vary import vary
 
-__all__ = ["BASE", "Cell", "Sweep", "survey", "sweep"]
+__all__ = ["BASE", "Cell", "Sweep", "survey", "sweep", "vary"]

@@ -17,7 +17,7 @@ from motet.viewer.lanes import lanes, mermaid
 
 ITEMS = 200
 MEASURED = "## When it helps\n"
-ABOUT = ("Idea", "Deviates", "Failure")
+ABOUT = ("Idea", "Deviates", "Failure", "Figures")
 FOOT = """\
 Voices: {base}; a row says what is different in it. The gain is over self-consistency with as many calls, on \
 the same {items} items; where voices lie, as many of its samples are theirs as of the method's calls. \
@@ -66,7 +66,7 @@ def facts(method: Method) -> str:
     knobs = ", ".join(f"`{k}={v!r}`" for k, v in method.team.knobs.items())
     rows = [
         ("family", method.family),
-        ("paper", method.paper + (f" (catalogue {method.system})" if method.system else "")),
+        ("paper", method.source),
         ("voices", voices),
         ("knobs", knobs or "none"),
         ("calls", f"`{method.calls}`"),

@@ -12,7 +12,8 @@ the answer, as it would be with n = 1.
 from motet.agent import Voice
 from motet.answers import instruction
 from motet.errors import ModelError
-from motet.methods.common import at_least, one_of
+from motet.methods.common import at_least
+from motet.methods.shapes import one_of
 from motet.methods.single.chain_of_thought import STEPS
 from motet.teams import team
 from motet.types import Linked, Reply, Task, fill

@@ -19,7 +19,8 @@ from motet.agent import Voice
 from motet.answers import instruction
 from motet.combine import ask_all, ask_each
 from motet.errors import ModelError
-from motet.methods.common import at_least, one_of, seats
+from motet.methods.common import at_least, seats
+from motet.methods.shapes import one_of
 from motet.teams import Voices, team
 from motet.types import Linked, Reply, Task, fill
 

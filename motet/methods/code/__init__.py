@@ -1,6 +1,7 @@
 """Programs, mended by running them."""
 
 from motet.methods.code.agent_coder import agent_coder
+from motet.methods.code.attempts import EditTree
 from motet.methods.code.chase_sql import chase_sql
 from motet.methods.code.codecor import codecor
 from motet.methods.code.swe_search import swe_search
@@ -27,4 +28,4 @@ METHODS: dict[str, Method] = {
     ),
 }
 
-__all__ = ["METHODS", "agent_coder", "chase_sql", "codecor", "swe_search"]
+__all__ = ["METHODS", "EditTree", "agent_coder", "chase_sql", "codecor", "swe_search"]

@@ -3,26 +3,48 @@
 from dataclasses import dataclass, field
 from math import exp, log, sqrt
 
+from msgspec import Struct
+
 from motet.methods.code.workspace import Workspace
+from motet.methods.common import at_least, weights
 from motet.types import Linked, Reply, fill
 
 STEP = "{said}\nResult:\n{told}"
 HINDSIGHT = "{said}\nValue {value} of 100: {explanation}"
+FIRST = 300.0
+"""Exponent of the bonus at which the start of a search is above all other states, whatever their values."""
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Of the terms of UCT, where values go from -100 to 100.
+class EditTree(Struct, frozen=True):
+    """How a search goes over edits: how far, and the terms of UCT, where values go from -100 to 100.
 
     Args:
-        C: of exploration. alpha, beta: of the bonus for early depth, and how fast it falls. gamma: of the
-            penalty for late depth.
+        w: children of a state, at most. D: moves one after another, at most.
+        C: weight of exploration. alpha, beta: the bonus for early depth, and how fast it falls.
+        gamma: weight of the penalty for late depth.
+
+    Raises:
+        BadInput: w or D is no whole number above 0, or another is less than 0.
     """
 
-    C: float
-    alpha: float
-    beta: float
-    gamma: float
+    w: int = 3
+    D: int = 8
+    C: float = 1.41
+    alpha: float = 10.0
+    beta: float = 0.8
+    gamma: float = 0.8
+
+    def __post_init__(self) -> None:
+        at_least(1, w=self.w, D=self.D)
+        weights(C=self.C, alpha=self.alpha, beta=self.beta, gamma=self.gamma)
+
+    def bonus(self, depth: int) -> float:
+        """alpha e^(-beta (d - 1)): more than alpha before the first move alone, where no state competes."""
+        return self.alpha * exp(min(-self.beta * (depth - 1), FIRST))
+
+    def penalty(self, depth: int) -> float:
+        """gamma sqrt(d)."""
+        return self.gamma * sqrt(depth)
 
 
 @dataclass(eq=False)
@@ -67,13 +89,11 @@ class State:
             if child.said
         ]
 
-    def uct(self, w: Weights) -> float:
+    def uct(self, tree: EditTree) -> float:
         """Mean value + C sqrt(ln N / n) + alpha e^(-beta (d - 1)) - gamma sqrt(d)."""
         above = max(self.parent.visits, 1) if self.parent else 1
-        exploration = w.C * sqrt(log(above) / max(self.visits, 1))
-        return (
-            self.mean + exploration + w.alpha * exp(-w.beta * (self.depth - 1)) - w.gamma * sqrt(self.depth)
-        )
+        exploration = tree.C * sqrt(log(above) / max(self.visits, 1))
+        return self.mean + exploration + tree.bonus(self.depth) - tree.penalty(self.depth)
 
     def grown(self, repository: Workspace, said: Reply, told: str, finished: bool) -> "State":
         """One more state from here, after one more move."""
@@ -90,7 +110,7 @@ class State:
             node = node.parent
 
 
-def next_state(tree: list[State], w: int, D: int, weights: Weights) -> State | None:
+def next_state(states: list[State], tree: EditTree) -> State | None:
     """The state of highest UCT that may have another child, the first of equals; None when there is none."""
-    states = [s for s in tree if not s.finished and len(s.children) < w and s.depth < D]
-    return max(states, key=lambda state: state.uct(weights), default=None)
+    open_ = [s for s in states if not s.finished and len(s.children) < tree.w and s.depth < tree.D]
+    return max(open_, key=lambda state: state.uct(tree), default=None)

@@ -25,7 +25,8 @@ from motet.combine import answered, ask_each
 from motet.concurrency import all_of
 from motet.errors import ModelError
 from motet.methods.code.sql_desk import Desk, Tried, desk
-from motet.methods.common import at_least, one_of, weights
+from motet.methods.common import at_least, weights
+from motet.methods.shapes import one_of
 from motet.teams import team
 from motet.types import Failure, Linked, Reply, Task, fill
 

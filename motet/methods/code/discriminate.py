@@ -6,7 +6,7 @@ from motet.agent import Voice
 from motet.combine import answered, ask_each
 from motet.errors import ModelError, NoAnswer
 from motet.methods.code.attempts import State
-from motet.methods.common import one_of
+from motet.methods.shapes import one_of
 from motet.types import Linked, Reply, Task, fill
 
 ARGUE = "The task:\n{task}\n\nSolutions:\n\n{shown}\n\n{others}Which one solves the task, and why?"

@@ -1,9 +1,10 @@
 """A pool of outputs whose maker drops what is poor in it."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated
 
-from msgspec import Meta, defstruct
+from msgspec import Meta, Struct, defstruct
 
 from motet.agent import Voice
 from motet.errors import ModelError
@@ -33,10 +34,14 @@ async def survivors(voice: Voice, task: Task, what: str, items: Sequence[Linked 
     everything = list(range(len(items)))
     if not items:
         return everything
-    number = Annotated[int, Meta(ge=1, le=len(items))]
-    drop = defstruct("Poor", [("drop", Annotated[list[number], Meta(max_length=len(items))])])
     try:
-        verdict = await voice.ask(fill(PRUNE, task=task, what=what, items=items), schema=drop)
+        verdict = await voice.ask(fill(PRUNE, task=task, what=what, items=items), schema=_poor_of(len(items)))
     except ModelError:
         return everything
     return [i for i in everything if i + 1 not in verdict.data.drop] or everything
+
+
+@lru_cache
+def _poor_of(n: int) -> type[Struct]:
+    number = Annotated[int, Meta(ge=1, le=n)]
+    return defstruct("Poor", [("drop", Annotated[list[number], Meta(max_length=n)])])

@@ -24,11 +24,11 @@ from msgspec import Meta, Struct
 from motet.agent import Voice
 from motet.answers import instruction
 from motet.errors import ModelError
-from motet.methods.code.attempts import State, Weights, next_state
+from motet.methods.code.attempts import EditTree, State, next_state
 from motet.methods.code.discriminate import decide, solutions
 from motet.methods.code.moves import HOW, Move, Seen, make_move, read_move
 from motet.methods.code.workspace import Workspace
-from motet.methods.common import at_least, seats, weights
+from motet.methods.common import at_least, seats
 from motet.teams import Voices, team
 from motet.tools.sandbox import Limits
 from motet.tools.sandbox import sandbox as open_sandbox
@@ -66,28 +66,25 @@ async def swe_search(  # noqa: PLR0913 (four voices are the method)
     judge: Voice,
     *,
     iterations: int = 8,
-    w: int = 3,
-    D: int = 8,
+    tree: EditTree = EditTree(),
     n: int = 2,
     R: int = 1,
-    C: float = 1.41,
-    alpha: float = 10.0,
-    beta: float = 0.8,
-    gamma: float = 0.8,
     sandbox: str = "bubblewrap",
     seconds: float = 10.0,
 ) -> Linked:
-    """Search edits, `w` at most from a state and `D` deep; the answer is the patch that wins a debate."""
-    at_least(1, iterations=iterations, w=w, D=D)
+    """Search edits in a tree of `iterations` moves; the answer is the patch that wins a debate.
+
+    `tree` says how wide and deep the search goes, and what UCT weighs: see `EditTree`.
+    """
+    at_least(1, iterations=iterations)
     at_least(0, R=R)
-    weights(C=C, alpha=alpha, beta=beta, gamma=gamma)
     start, crowd = Workspace.of(task.meta.get("repository", {})), seats(discriminators, n)
     box = open_sandbox(sandbox) if start.files else None
     limits = Limits.of(seconds)
-    tree, terms = [State(start)], Weights(C, alpha, beta, gamma)
+    states = [State(start)]
     lost: ModelError | None = None
     for _ in range(iterations):
-        if not (state := next_state(tree, w, D, terms)):
+        if not (state := next_state(states, tree)):
             break
         try:
             said = await programmer.ask(_prompt(task, state))
@@ -96,12 +93,12 @@ async def swe_search(  # noqa: PLR0913 (four voices are the method)
             continue
         move = read_move(said.text) if box else Move("FINISH")
         seen = await make_move(move, state.repository, box, limits) if box else Seen(start, "")
-        tree.append(state.grown(seen.repository, said, seen.told, move.kind == "FINISH"))
-        await _value(valuer, task, tree[-1])
-        tree[-1].back_up()
-    if lost and len(tree) == 1:
+        states.append(state.grown(seen.repository, said, seen.told, move.kind == "FINISH"))
+        await _value(valuer, task, states[-1])
+        states[-1].back_up()
+    if lost and len(states) == 1:
         raise lost
-    return await decide(crowd, judge, task, solutions(tree), R)
+    return await decide(crowd, judge, task, solutions(states), R)
 
 
 def _prompt(task: Task, state: State) -> Linked:

@@ -5,6 +5,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -40,14 +41,18 @@ class Trial(Struct, frozen=True):
 
 def asserts(reply: Reply) -> list[Linked]:
     """The `assert` statements of a reply's program, each on one line; what cannot be parsed has none."""
-    source = extract(CODE, reply.text) or ""
+    return [Linked(test, (reply,)) for test in _asserts_in(extract(CODE, reply.text) or "")]
+
+
+@lru_cache
+def _asserts_in(source: str) -> tuple[str, ...]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a bad escape in a model's string is no concern of ours
             body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    return [Linked(ast.unparse(node), (reply,)) for node in body if isinstance(node, ast.Assert)]
+        return ()
+    return tuple(ast.unparse(node) for node in body if isinstance(node, ast.Assert))
 
 
 async def tried(reply: Reply, tests: Sequence[Linked], box: Sandbox, limits: Limits) -> Trial:

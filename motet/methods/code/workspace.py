@@ -61,7 +61,10 @@ class Workspace(Struct, frozen=True):
             BadInput: it is neither, or the folder does not exist.
         """
         if isinstance(given, Mapping):
-            return cls({str(path): str(text) for path, text in given.items()})
+            for path, text in given.items():
+                if not (isinstance(path, str) and isinstance(text, str)):
+                    raise BadInput(f"repository[{path!r}]={text!r}: expected the text of a file, by its path")
+            return cls(dict(given))
         if not isinstance(given, str | Path) or not Path(given).is_dir():
             raise BadInput(f"repository {given!r}: expected a folder, or a mapping of path to text")
         files = {}
@@ -138,9 +141,8 @@ class Workspace(Struct, frozen=True):
         files = {f"repository/{path}": text for path, text in self.files.items()}
         outcome = await box.run(RUNNER.format(paths=paths), files=files, limits=limits)
         said = f"{outcome.stdout}\n{outcome.stderr}".strip()[-KEPT:]
-        if outcome.reason not in ("done", "error"):
-            said = f"Stopped: {outcome.reason}.\n{said}"
-        return Checked(outcome.ok, said)
+        why = f"Stopped: {outcome.reason}.\n" if outcome.reason not in ("done", "error") else ""
+        return Checked(outcome.ok, why + said)
 
 
 def _lines(text: str | None) -> list[str]:

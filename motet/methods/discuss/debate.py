@@ -20,7 +20,8 @@ from motet.agent import Voice
 from motet.answers import instruction
 from motet.combine import answered, ask_each, leave_one_out, majority, tally
 from motet.errors import ModelError
-from motet.methods.common import at_least, one_of, seats, share
+from motet.methods.common import at_least, seats, share
+from motet.methods.shapes import one_of
 from motet.teams import Voices, team
 from motet.types import Linked, Reply, Task, fill
 

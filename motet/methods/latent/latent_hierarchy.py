@@ -8,6 +8,8 @@ Deviates: the authors' experts hold a subject each and run in turn, each on the 
 are independent, and their keys are turned to where they come to lie. An expert whose weights are not the
 judger's hands over words.
 Failure: experts that fail are left out; when the judger fails, so does the run.
+Figures: simulated voices have no memory to hand over, so the card's figures are those of words in its place;
+`python -m benchmarks.latent` measures thoughts, on the embedded model's weights.
 """
 
 from motet.agent import Voice

@@ -9,6 +9,8 @@ hands over words, and the rest goes on from those. At m = 0 the memory of the pr
 the authors' code drops it. Hidden states always go through the alignment matrix.
 Failure: the thoughts of a voice that fails are missing and the next one goes on from those before; when the
 judger fails, so does the run.
+Figures: simulated voices have no memory to hand over, so the card's figures are those of words in its place;
+`python -m benchmarks.latent` measures thoughts, on the embedded model's weights.
 """
 
 from motet.agent import Voice

@@ -18,7 +18,7 @@ solver fails, the run fails.
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct, defstruct
+from msgspec import Meta, Struct
 
 from motet.agent import Voice
 from motet.answers import instruction
@@ -27,6 +27,7 @@ from motet.errors import BadInput, ModelError
 from motet.methods.common import at_least, share
 from motet.methods.memory.stream import EXCHANGE_IMPORTANCE, Stream
 from motet.methods.retrieve.corpus import NOTHING, Vector, documents_of
+from motet.methods.shapes import texts
 from motet.teams import team
 from motet.types import Linked, Reply, Task, fill
 
@@ -127,10 +128,9 @@ async def reflect(stream: Stream, thinker: Voice, q: int = 3) -> list[Linked]:
     """
     stream.pending = 0.0
     latest = [memo.text for memo in stream.memos[-LATEST:]]
-    questions = Annotated[list[str], Meta(min_length=q, max_length=q)]
     try:
         wish = fill(ASK, memories=latest, q=q)
-        salient = await thinker.ask(wish, schema=defstruct("Salient", [("questions", questions)]))
+        salient = await thinker.ask(wish, schema=texts(q, "Salient", "questions"))
     except ModelError:
         return []
     found = [stream.find(question) for question in salient.data.questions]

@@ -7,9 +7,10 @@ are over.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
-from msgspec import defstruct
+from msgspec import Struct, defstruct
 
 from motet.agent import Voice
 from motet.errors import ModelError
@@ -92,9 +93,8 @@ class _Group:
             waiting=", ".join(self.under_way.values()) or NOTHING,
             form=self.form,
         )
-        Turn = defstruct("Turn", [("state", State), ("next", Literal[tuple(others)]), ("say", str)])
         try:
-            reply = await who.ask(prompt, schema=Turn)
+            reply = await who.ask(prompt, schema=_turn_before(tuple(others)))
         except ModelError as error:
             self.tell(who.name, "failed", str(error.failure))
             self.speaker = (self.speaker + 1) % len(self.members)
@@ -141,3 +141,9 @@ class _Group:
         for doing in self.under_way:
             doing.cancel()
         await asyncio.gather(*self.under_way, return_exceptions=True)
+
+
+@lru_cache
+def _turn_before(others: tuple[str, ...]) -> type[Struct]:
+    """The schema of a turn after which one of these comes."""
+    return defstruct("Turn", [("state", State), ("next", Literal[others]), ("say", str)])

@@ -15,6 +15,7 @@ task that fails is told to the group. When the client fails and nobody concluded
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, Struct, defstruct
@@ -93,6 +94,7 @@ async def _team_up(web: Web, who: Voice, job: Content) -> list[Voice]:
     return [names[name] for name in dict.fromkeys(chosen.data.members)]
 
 
+@lru_cache
 def _members(names: tuple[str, ...]) -> type[Struct]:
     named: Any = Annotated[list[Literal[names]], Meta(max_length=len(names))]  # type: ignore[valid-type]
     return defstruct("Members", [("members", named)])

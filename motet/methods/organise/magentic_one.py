@@ -14,7 +14,7 @@ progress ledger that fails is a stall; a new plan that fails leaves the old one;
 the last thing said stands. When the first facts or plan fail, the run fails.
 """
 
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from msgspec import Struct, defstruct
@@ -108,10 +108,11 @@ async def magentic_one(task: Task, orchestrator: Voice, agents: Voices, *, T: in
         return last
 
 
-def _progress(names: Sequence[str]) -> type[Struct]:
+@lru_cache
+def _progress(names: tuple[str, ...]) -> type[Struct]:
     """The schema of a progress ledger for a team of these names."""
     flags: list[Any] = [(flag, bool) for flag in ("done", "looping", "progress")]
-    return defstruct("Progress", [*flags, ("next", Literal[tuple(names)]), ("instruction", str)])
+    return defstruct("Progress", [*flags, ("next", Literal[names]), ("instruction", str)])
 
 
 async def _asked(voice: Voice, prompt: Linked, shape: type | None = None) -> Reply | None:

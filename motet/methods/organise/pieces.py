@@ -9,6 +9,7 @@ import textwrap
 import types
 import warnings
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from motet.agent import Voice
@@ -32,6 +33,7 @@ class Piece(NamedTuple):
     stubs: tuple[str, ...] = ()
 
 
+@lru_cache
 def split(source: str) -> Piece:
     """Separate a program from the functions that it only declares.
 

@@ -14,6 +14,7 @@ answer fails, the last result stands; when nothing was done at all, the run fail
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import cycle, islice
 from typing import Annotated, Any, Literal
 
@@ -121,9 +122,8 @@ async def _post(
     planner: Voice, coordinator: Voice, workers: Sequence[Voice], wish: Linked, m: int
 ) -> list[Posted]:
     """A plan, assigned; nothing when the planner fails."""
-    Plan = defstruct("Plan", [("subtasks", Annotated[list[Subtask], Meta(min_length=1, max_length=m)])])
     try:
-        plan = await planner.ask(wish, schema=Plan)
+        plan = await planner.ask(wish, schema=_plan(m))
     except ModelError:
         return []
     parts = [Linked(subtask.do, (plan,)) for subtask in plan.data.subtasks]
@@ -139,6 +139,12 @@ async def _post(
     ]
 
 
+@lru_cache
+def _plan(m: int) -> type[Struct]:
+    return defstruct("Plan", [("subtasks", Annotated[list[Subtask], Meta(min_length=1, max_length=m)])])
+
+
+@lru_cache
 def _assignment(names: tuple[str, ...], n: int) -> type[Struct]:
     named: Any = Annotated[list[Literal[names]], Meta(min_length=n, max_length=n)]  # type: ignore[valid-type]
     return defstruct("Assignment", [("workers", named)])

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 from motet.agent import Voice
 from motet.answers import instruction
-from motet.errors import BadInput, ModelError
+from motet.errors import ModelError
+from motet.methods.common import brought
 from motet.teams import team
 from motet.types import Linked, Reply, Task, fill
 
@@ -66,8 +67,6 @@ def _context(task: Task) -> str:
     Raises:
         BadInput: it is neither text nor a list of texts.
     """
-    given = task.meta.get("context", "")
+    given = brought(task, "context", "", str | Sequence[str])
     texts = [given] if isinstance(given, str) else given
-    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
-        raise BadInput(f"meta['context'] is {given!r}; expected a text or a list of texts")
     return CONTEXT.format(context="\n\n".join(texts)) if any(texts) else ""

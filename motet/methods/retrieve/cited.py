@@ -1,12 +1,13 @@
 """Answers of sentences that name the documents they are taken from."""
 
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import Annotated
 
 from msgspec import Meta, Struct, defstruct
 
 from motet.answers import final
-from motet.methods.retrieve.corpus import Corpus, Vector, best, numbered
+from motet.methods.retrieve.corpus import Vector, best, indexed, numbered
 from motet.types import Linked, Reply, Task
 
 MOST = 16  # sentences of an answer: a model that runs away is stopped
@@ -23,7 +24,7 @@ class Desk:
     def __init__(
         self, texts: list[str], k: int, alpha: float, embed: Callable[[str], Vector] | None = None
     ) -> None:
-        self.corpus, self.k, self.alpha = Corpus(texts, embed), k, alpha
+        self.corpus, self.k, self.alpha = indexed(tuple(texts), embed), k, alpha
         self.pool: list[Linked] = []
         self._seen: set[int] = set()
 
@@ -41,6 +42,7 @@ class Desk:
         return numbered(documents, first)
 
 
+@lru_cache
 def cited(n: int) -> type[Struct]:
     """The schema of an answer of sentences that cite documents 1 to `n`."""
     numbers = Annotated[list[Annotated[int, Meta(ge=1, le=n)]], Meta(max_length=n)]

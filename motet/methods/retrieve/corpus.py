@@ -6,10 +6,11 @@ The documents are `task.meta["documents"]`, or a method's own knob: a list of te
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from math import sqrt
 
-from motet.errors import BadInput
 from motet.memory import BM25
+from motet.methods.common import brought
 from motet.types import Linked, Task
 
 Vector = Mapping[str, float]
@@ -22,14 +23,7 @@ def documents_of(task: Task, given: Sequence[str] = (), key: str = "documents") 
     Raises:
         BadInput: they are not a list of texts.
     """
-    texts = given or task.meta.get(key, ())
-    if (
-        isinstance(texts, str)
-        or not isinstance(texts, Sequence)
-        or not all(isinstance(t, str) for t in texts)
-    ):
-        raise BadInput(f"{key} are {str(texts)[:200]!r}; expected a list of texts")
-    return list(texts)
+    return list(brought(task, key, given, Sequence[str]))
 
 
 class Corpus:
@@ -45,6 +39,7 @@ class Corpus:
         self.texts = list(texts)
         self._words, self._embed = BM25(texts), embed or trigrams
         self._vectors = [self._embed(text) for text in texts]
+        self._squares = [square(vector) for vector in self._vectors]
 
     def sparse(self, query: str) -> list[float]:
         """The BM25 score of every document."""
@@ -53,12 +48,20 @@ class Corpus:
     def dense(self, query: str) -> list[float]:
         """The cosine of every document's vector with the query's."""
         vector = self._embed(query)
-        return [cosine(vector, other) for other in self._vectors]
+        own = square(vector)
+        both = zip(self._vectors, self._squares, strict=True)
+        return [dot(vector, other) / sqrt(own * its) if own and its else 0.0 for other, its in both]
 
     def hybrid(self, query: str, alpha: float) -> list[float]:
         """`alpha` times the dense score plus 1 - `alpha` times the sparse one, each scaled to 0..1."""
         both = zip(min_max(self.dense(query)), min_max(self.sparse(query)), strict=True)
         return [alpha * dense + (1 - alpha) * sparse for dense, sparse in both]
+
+
+@lru_cache(maxsize=16)
+def indexed(texts: tuple[str, ...], embed: Callable[[str], Vector] | None = None) -> Corpus:
+    """The corpus of some texts; runs that share them read them once."""
+    return Corpus(texts, embed)
 
 
 def best(scores: Sequence[float], k: int, *, above: float = float("-inf")) -> list[int]:
@@ -73,6 +76,7 @@ def min_max(values: Sequence[float], flat: float = 0.0) -> list[float]:
     return [(v - low) / (high - low) if high > low else flat for v in values]
 
 
+@lru_cache(maxsize=1024)
 def trigrams(text: str) -> Vector:
     """How often each three letters follow each other in the words of a text."""
     padded = [f" {word} " for word in re.findall(r"\w+", text.lower())]
@@ -81,8 +85,18 @@ def trigrams(text: str) -> Vector:
 
 def cosine(a: Vector, b: Vector) -> float:
     """The cosine of the angle between two vectors; 0 when one of them is empty."""
-    lengths = sqrt(sum(v * v for v in a.values()) * sum(v * v for v in b.values()))
-    return sum(a[x] * b[x] for x in a.keys() & b.keys()) / lengths if lengths else 0.0
+    lengths = sqrt(square(a) * square(b))
+    return dot(a, b) / lengths if lengths else 0.0
+
+
+def dot(a: Vector, b: Vector) -> float:
+    """The inner product of two vectors."""
+    return sum(a[x] * b[x] for x in a.keys() & b.keys())
+
+
+def square(vector: Vector) -> float:
+    """The squared length of a vector."""
+    return sum(v * v for v in vector.values())
 
 
 def chunks(texts: Sequence[str], size: int) -> list[str]:

@@ -23,10 +23,10 @@ from msgspec import Meta, Struct
 from motet.agent import Voice
 from motet.answers import canonical, extract, instruction
 from motet.combine import answered, ask_each, tally
-from motet.errors import BadInput, ModelError
-from motet.methods.common import at_least, share
+from motet.errors import ModelError
+from motet.methods.common import at_least, brought, share
 from motet.methods.retrieve.corpus import NOTHING, documents_of
-from motet.methods.retrieve.sources import Graph, Pages, Passages, Source, Triple
+from motet.methods.retrieve.sources import Fact, Graph, Page, Pages, Passages, Source, Triple
 from motet.teams import team
 from motet.types import Linked, Reply, Task, fill
 
@@ -78,8 +78,8 @@ async def hm_rag(  # noqa: PLR0913 (five voices are the method)
     threshold: float = 0.5,
     hops: int = 2,
     documents: Sequence[str] = (),
-    triples: Sequence[Sequence[str]] = (),
-    pages: Sequence[str | Sequence[str]] = (),
+    triples: Sequence[Fact] = (),
+    pages: Sequence[Page] = (),
 ) -> Linked | Reply:
     """Look a question up in text, graph and web, `k` passages a part, and settle what they disagree on.
 
@@ -132,12 +132,10 @@ def _passages(source: Source, parts: Sequence[Linked], k: int) -> Linked:
 def _sources(
     task: Task,
     documents: Sequence[str],
-    triples: Sequence[Sequence[str]],
-    pages: Sequence[str | Sequence[str]],
+    triples: Sequence[Fact],
+    pages: Sequence[Page],
     hops: int,
 ) -> tuple[Source, ...]:
-    texts, facts = documents_of(task, documents), triples or task.meta.get("triples", ())
-    if bad := [fact for fact in facts if isinstance(fact, str) or len(fact) != 3]:
-        raise BadInput(f"triple {bad[0]!r}: expected (subject, relation, object)")
+    texts, facts = documents_of(task, documents), brought(task, "triples", triples, Sequence[Fact])
     graph = Graph((Triple(*fact) for fact in facts), hops) if facts else Graph.of(texts, hops)
-    return Passages(texts), graph, Pages(pages or task.meta.get("pages", ()))
+    return Passages(texts), graph, Pages(brought(task, "pages", pages, Sequence[Page]))

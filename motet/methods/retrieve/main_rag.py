@@ -25,7 +25,7 @@ from motet.answers import instruction
 from motet.combine import ask_each
 from motet.errors import BadInput, ModelError
 from motet.methods.common import at_least
-from motet.methods.retrieve.corpus import NOTHING, Corpus, best, documents_of
+from motet.methods.retrieve.corpus import NOTHING, best, documents_of, indexed
 from motet.teams import team
 from motet.types import Linked, Reply, Task, fill
 
@@ -73,7 +73,7 @@ async def main_rag(
 ) -> Reply:
     """Find `k` documents, keep those at or above mean - `n` * sigma of their scores, and answer from them."""
     at_least(1, k=k)
-    corpus = Corpus(documents_of(task, documents))
+    corpus = indexed(tuple(documents_of(task, documents)))
     found = [corpus.texts[i] for i in best(corpus.sparse(task.text), k)]
     kept = await adaptive_filter(task, found, predictor, judge, n)
     prompt = fill(FINAL, documents=kept or [NOTHING], task=task, form=instruction(task))

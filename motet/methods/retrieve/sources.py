@@ -6,11 +6,18 @@ A source is anything with `find(query, k)`, which gives the passages that bear o
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from motet.errors import BadInput
-from motet.methods.retrieve.corpus import Corpus, best
+from motet.knobs import complaint
+from motet.methods.retrieve.corpus import best, indexed
 from motet.tools.search import excerpt
+
+Fact = tuple[str, str, str]
+"""Subject, relation, object."""
+Page = str | tuple[str, str]
+"""Title and text; of a text alone the first line is the title."""
 
 _LINK = r"in|of|at|on|by|to|from|with|for|as many \w+ as|as|the \w+ of"
 _PLAIN = rf"^(.+?) ((?:is|are|was|were|has|have|had)(?: (?:{_LINK}))*) (.+?)[.!?]?$"
@@ -32,7 +39,7 @@ class Passages:
     """Texts found by a fusion of likeness and shared words."""
 
     def __init__(self, texts: Sequence[str], alpha: float = 0.5) -> None:
-        self._corpus, self._alpha = Corpus(texts), alpha
+        self._corpus, self._alpha = indexed(tuple(texts)), alpha
 
     def find(self, query: str, k: int) -> list[str]:
         """The texts of the highest fused score."""
@@ -70,9 +77,7 @@ class Graph:
     @classmethod
     def of(cls, texts: Sequence[str], hops: int = 2) -> "Graph":
         """The graph of the plain statements in some texts, such as 'Oslo is the capital of Norway.'"""
-        sentences = [" ".join(s.split()) for text in texts for s in _SENTENCE.split(text)]
-        found = [next(filter(None, (form.match(s) for form in _STATEMENTS)), None) for s in sentences]
-        return cls((Triple(*match.groups()) for match in found if match), hops)
+        return cls(_stated(tuple(texts)), hops)
 
     def find(self, query: str, k: int) -> list[str]:
         """The facts around the entities of the query."""
@@ -97,13 +102,13 @@ class Pages:
         BadInput: a page is neither.
     """
 
-    def __init__(self, pages: Sequence[str | Sequence[str]], characters: int = 300) -> None:
-        pairs = [page.partition("\n")[::2] if isinstance(page, str) else tuple(page) for page in pages]
-        if bad := [pair for pair in pairs if len(pair) != 2]:
-            raise BadInput(f"page {bad[0]!r}: expected a (title, text) pair, or a text with a title line")
+    def __init__(self, pages: Sequence[Page], characters: int = 300) -> None:
+        if wrong := complaint("pages", pages, Sequence[Page]):
+            raise BadInput(wrong)
+        pairs = [page.partition("\n")[::2] if isinstance(page, str) else page for page in pages]
         self.characters = characters
         self._titles, self._texts = [t for t, _ in pairs], [text for _, text in pairs]
-        self._corpus = Corpus([f"{title}\n{text}" for title, text in pairs])
+        self._corpus = indexed(tuple(f"{title}\n{text}" for title, text in pairs))
 
     def find(self, query: str, k: int) -> list[str]:
         """Titles with the excerpt that fits best."""
@@ -111,5 +116,13 @@ class Pages:
         return [f"{self._titles[i]}: {excerpt(self._texts[i], query, self.characters)}" for i in places]
 
 
+@lru_cache(maxsize=16)
+def _stated(texts: tuple[str, ...]) -> tuple[Triple, ...]:
+    sentences = [" ".join(s.split()) for text in texts for s in _SENTENCE.split(text)]
+    found = [next(filter(None, (form.match(s) for form in _STATEMENTS)), None) for s in sentences]
+    return tuple(Triple(*match.groups()) for match in found if match)
+
+
+@lru_cache(maxsize=4096)
 def _entity(name: str) -> str:
     return " ".join(re.findall(r"\w+", _ARTICLE.sub("", name).lower()))

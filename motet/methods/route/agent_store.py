@@ -19,6 +19,7 @@ together, the last result is the answer. Without tokens, agents are found by the
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from msgspec import Struct, defstruct
@@ -138,6 +139,7 @@ def token_chances(text: str, tokens: Sequence[Token]) -> list[float]:
     return softmax([dot(token, features(text, len(token))) for token in tokens])
 
 
+@lru_cache
 def plan_for(names: tuple[str, ...]) -> type[Struct]:
     """The schema of a plan for some agents."""
     who: Any = Literal[names]

@@ -50,8 +50,7 @@ def planned(run: Run) -> Plan:
     Raises:
         BadInput: the run had no profiles for its models.
     """
-    started = run.tape.started
-    knobs = started.knobs
+    started, knobs = run.tape.started, run.tape.knobs
     if not knobs.get("profiles"):
         raise BadInput(
             f"run {run.id!r} of {started.team} has no profiles; a controller learns from their texts"
@@ -63,7 +62,7 @@ def planned(run: Run) -> Plan:
 
 def controller_of(run: Run) -> Controller:
     """The controller of a `mas_router` run."""
-    return msgspec.convert(run.tape.started.knobs["controller"], Controller)
+    return msgspec.convert(run.tape.knobs["controller"], Controller)
 
 
 def train_router(

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from motet.errors import BadInput
 from motet.tape.events import Event, Node, NodeTokens, Started
-from motet.tape.tape import Tape
+from motet.tape.tape import Tape, long_knob
 
 
 class Line(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -79,6 +79,7 @@ def _check(tape: Tape) -> None:
     if not tape.events or not isinstance(tape.events[0], Started):
         raise BadInput(f"run {tape.run} does not begin with a started event; is a part of the file missing?")
     named = {call.prompt for call in tape.calls} | {call.node for call in tape.calls}
+    named |= set(map(long_knob, tape.started.knobs.values()))
     named |= {node.parent for node in tape.nodes.values()} | {node for node, _ in tape.tokens}
     if missing := {key for key in named if key and key not in tape.nodes}:
         raise BadInput(

@@ -12,7 +12,7 @@ from motet.errors import BadInput
 from motet.tape import RECORDER, Recorder, Scored
 from motet.teams import team
 from motet.train.builders.agent_r import Turns, partners, shared
-from motet.train.builders.reading import begin, recorded
+from motet.train.builders.reading import agent_of, recorded
 from motet.train.builders.walk import Walk
 from motet.types import Linked, Reply, Task, fill
 
@@ -66,7 +66,7 @@ async def agent_r_search(
         raise BadInput(f"simulations is {simulations!r} and width is {width!r}; expected 1 or more of each")
     recorder = RECORDER.get()
     assert recorder is not None, "a team runs with a recorder"
-    root = _Node(Walk(make(env, seed, **(options or {})), begin(actor)))
+    root = _Node(Walk(make(env, seed, **(options or {})), agent_of(actor).chat()))
     ends: dict[str, float] = {}
     for _ in range(simulations):
         end, value = await _simulate(root, width)

@@ -21,7 +21,7 @@ from motet.errors import BadInput, NoAnswer
 from motet.tape import Tape
 from motet.teams import team
 from motet.train.builders.data import Built, Example
-from motet.train.builders.reading import Maker, begin, data_of, of_team, of_voice
+from motet.train.builders.reading import Maker, agent_of, data_of, of_team, of_voice
 from motet.types import Message, Reply, Task, fill
 
 WRITE = """Persona: {task}
@@ -58,7 +58,7 @@ async def synthesise(task: Task, writer: Voice, *, tries: int = 3, errors: int =
     """A script for the persona in the task that passes the checker."""
     if tries < 1 or errors < 1:
         raise BadInput(f"tries is {tries!r} and errors is {errors!r}; expected 1 or more of each")
-    chat = begin(writer)
+    chat = agent_of(writer).chat()
     reply = await chat.ask(fill(WRITE, task=task, errors=errors), schema=Script)
     for _ in range(tries - 1):
         fault = fault_of(reply.data, errors)

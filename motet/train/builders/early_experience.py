@@ -20,7 +20,7 @@ from motet.errors import BadInput
 from motet.tape import RECORDER, Called, Tape, ToolUsed
 from motet.teams import team
 from motet.train.builders.data import Built, Example
-from motet.train.builders.reading import Maker, begin, of_team, of_voice, replies
+from motet.train.builders.reading import Maker, agent_of, of_team, of_voice, replies
 from motet.train.builders.walk import Walk
 from motet.types import Linked, Message, Reply, Task, fill
 
@@ -55,11 +55,11 @@ async def early_experience_rollout(
     """Walk with the expert; at each state try `k` actions of the agent, and let it reflect."""
     if k < 1:
         raise BadInput(f"k is {k!r}; expected 1 or more")
-    walk, chat = Walk(make(env, seed, **(options or {})), begin(expert)), begin(agent)
+    walk, learner = Walk(make(env, seed, **(options or {})), agent_of(expert).chat()), agent_of(agent)
     last: Reply | None = None
     while not walk.over:
         (last,) = await walk.draw(1, by=None)
-        own = await walk.draw(k, by=chat)
+        own = await walk.draw(k, by=learner)
         after, _ = walk.take(last)
         _saw(last, after)
         known = {walk.env.read_action(walk.seat, last.text)}

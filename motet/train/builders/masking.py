@@ -20,7 +20,7 @@ from motet.envs.registry import make
 from motet.tape import RECORDER, Called, Scored, Tape
 from motet.teams import team
 from motet.train.builders.data import Built, Example
-from motet.train.builders.reading import Maker, begin, conversations, said_by
+from motet.train.builders.reading import Maker, agent_of, conversations, said_by
 from motet.train.builders.walk import Walk
 from motet.types import Linked, Message, Reply, Task, fill
 
@@ -59,8 +59,8 @@ async def reflected_play(
 
     Marks of the steps (`teacher`) and of the run (`return`, 1 for a return above 0) go on the tape.
     """
-    walk = Walk(make(env, seed, **(options or {})), begin(student))
-    corrector, reply, wrong = begin(teacher), None, False
+    walk = Walk(make(env, seed, **(options or {})), agent_of(student).chat())
+    corrector, reply, wrong = agent_of(teacher), None, False
     while not walk.over:
         (reply,) = await walk.draw(1, by=corrector if wrong else None)
         before, brief = walk.seen(), walk.env.brief(walk.seat)

@@ -5,14 +5,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
-from motet.agent import Agent, Chat, Voice
+from motet.agent import Agent, Voice
 from motet.answers import canonical, extract
-from motet.call import call as draw
 from motet.errors import BadInput, ModelError, SchemaMismatch
 from motet.structured import parse
 from motet.tape import Called, Tape
 from motet.train.builders.data import Built, Example, Label, Pair, Rejected
-from motet.types import Content, Message, Reply, Task
+from motet.types import Message, Reply, Task
 
 T = TypeVar("T")
 
@@ -118,24 +117,15 @@ def mean(values: Iterable[float]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def begin(voice: Voice) -> Chat:
-    """A conversation with a voice.
+def agent_of(voice: Voice) -> Agent:
+    """The agent that sings a voice.
 
     Raises:
         BadInput: the voice is a team, which has no conversation to branch.
     """
     if not isinstance(voice, Agent):
         raise BadInput(f"the voice {voice.name!r} is no agent; this method branches a conversation: cast one")
-    return Chat(voice)
-
-
-async def branches(chat: Chat, n: int, *parts: Content, by: Chat | None = None) -> list[Reply]:
-    """`n` next replies of a conversation, which itself stays where it is; said by another agent with `by`."""
-    message, sources = chat.compose(parts)
-    thread, speaker = chat.thread.then(message, chat.recorder), by or chat
-    said = (*chat._last, *sources)
-    agent = speaker.agent
-    return await draw(speaker.model, thread, agent.sampling, n, agent.name, chat.recorder, said)
+    return voice
 
 
 async def or_none(asked: Awaitable[T]) -> T | None:

@@ -23,8 +23,7 @@ from motet.train.builders.data import Built
 from motet.train.builders.reading import (
     Maker,
     Mark,
-    begin,
-    branches,
+    agent_of,
     of_team,
     of_voice,
     or_none,
@@ -47,10 +46,10 @@ async def rise_rollout(task: Task, learner: Voice, expert: Voice, *, turns: int 
     if turns < 1 or n < 1:
         raise BadInput(f"turns is {turns!r} and n is {n!r}; expected 1 or more")
     form = instruction(task)
-    chat, teacher = begin(learner), begin(expert)
+    chat, teacher = agent_of(learner).chat(), agent_of(expert)
     prompt = fill(ASK, task=task, form=form)
     for left in reversed(range(turns)):
-        await or_none(branches(chat, n, prompt, by=teacher))
+        await or_none(chat.branches(n, prompt, by=teacher))
         attempt = await chat.ask(prompt)
         if right(task, attempt.text) or not left:
             break

@@ -1,15 +1,13 @@
 """Walking through an environment as one conversation, which can be forked together with the episode."""
 
-from copy import copy
 from dataclasses import dataclass, replace
 
-from motet.agent import Chat
+from motet.agent import Agent, Chat
 from motet.envs.players import TURN, Turn
 from motet.envs.protocol import Env, Step
 from motet.errors import BadInput
 from motet.tape import RECORDER, Stepped
-from motet.train.builders.reading import branches
-from motet.types import Message, Reply
+from motet.types import Reply
 
 
 @dataclass(frozen=True)
@@ -46,21 +44,17 @@ class Walk:
         text = self.env.observe(self.seat).text
         return text if self.begun else f"{self.env.brief(self.seat)}\n\n{text}"
 
-    async def draw(self, n: int, *, by: Chat | None = None) -> list[Reply]:
+    async def draw(self, n: int, *, by: Agent | None = None) -> list[Reply]:
         """`n` next moves; nothing is done yet."""
         token = TURN.set(Turn(self.env, self.seat, len(self.chat.thread.messages)))
         try:
-            return await branches(self.chat, n, self.seen(), by=by)
+            return await self.chat.branches(n, self.seen(), by=by)
         finally:
             TURN.reset(token)
 
     def take(self, reply: Reply, *, record: bool = True) -> tuple["Walk", Step]:
         """The walk after this move, in a copy of the episode; with `record`, the step is on the tape."""
-        env, seat, chat = self.env.clone(), self.seat, copy(self.chat)
-        recorder = chat.recorder
-        asked = chat.thread.then(Message.say("user", self.seen()), recorder)
-        chat.thread = asked.then(reply.message, recorder, reply.node)
-        chat._last = (reply,)
+        env, seat, chat = self.env.clone(), self.seat, self.chat.after(reply, self.seen())
         action, before, observed = (
             env.read_action(seat, reply.text),
             env.state_hash(),
@@ -73,12 +67,12 @@ class Walk:
                 actions={seat: None if action is None else str(action)},
                 observations={seat: observed},
                 rewards=step.rewards,
-                at=recorder.clock(),
+                at=chat.recorder.clock(),
                 calls={seat: reply.call},
                 invalid=step.invalid,
                 done=step.done,
             )
-            recorder.record(stepped)
+            chat.recorder.record(stepped)
         return replace(self, env=env, chat=chat, begun=True), step
 
     def shown(self) -> str:

@@ -1,0 +1,82 @@
+"""A method along any axes: what its voices are like, and its own knobs."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from motet.errors import BadInput
+from motet.evals.lab.subject import subject
+from motet.evals.lab.sweep import BASE, Cell, Progress, Rivals, Sweep, measure
+from motet.models.sim import Skills
+from motet.teams import Team
+
+WORLD = (*Skills.__struct_fields__, "deceivers")
+"""What can be planted; the other axes are knobs of the method."""
+
+
+def vary(
+    tried: "str | Team[...]",
+    *,
+    items: int = 200,
+    seed: int = 0,
+    knobs: Mapping[str, Any] | None = None,
+    on_progress: Progress | None = None,
+    **axes: float | Sequence[float],
+) -> Sweep:
+    """Try a method in every combination of worlds and of its own knobs: what `motet lab --vary` shows.
+
+    Each combination is held against self-consistency with as many calls as the method makes with those knobs.
+
+    Args:
+        tried: the name of a method, or a team; voices of it that are cast stay as they are.
+        items: runs in each combination.
+        seed: of the first run.
+        knobs: of the method, the same in all combinations.
+        on_progress: told how many combinations are done, and of how many.
+        **axes: a number, or several to vary: knobs of a simulated solver (see `motet.models.sim`),
+            `deceivers`, and knobs of the method that are numbers. A name that is both is the solver's.
+
+    Raises:
+        UnknownName: no such method. BadInput: no such axis; no values, no numbers, or none that the knob may
+            have; or a knob that is set is varied too.
+
+    >>> found = vary("self_consistency", items=20, n=(1, 5), skill=0.9)
+    >>> [(cell.world["n"], cell.calls) for cell in found.cells]
+    [(1, 1.0), (5, 5.0)]
+    """
+    team = subject(tried, **(knobs or {})).team
+    if both := [name for name in axes if name not in WORLD and name in (knobs or {})]:
+        raise BadInput(f"{both[0]} of {team.name} is set and varied; do one of the two")
+    values = {name: _values(team, name, given) for name, given in axes.items()}
+    subjects, rivals, cells = {}, Rivals(), list[Cell]()
+    points = list(product(*values.values()))
+    first = {**BASE, **{name: some[0] for name, some in values.items()}}
+    for done, point in enumerate(points, 1):
+        place = dict(zip(values, point, strict=True))
+        mine = {name: value for name, value in place.items() if name not in WORLD}
+        key = tuple(mine.values())
+        if key not in subjects:
+            subjects[key] = subject(tried, **{**(knobs or {}), **mine})
+        world = {name: value for name, value in {**first, **place}.items() if name in WORLD}
+        (cell,) = measure(subjects[key], world, [{}], items, seed, rivals=rivals).cells
+        cells.append(Cell({**cell.world, **mine}, *(getattr(cell, f) for f in Cell.__struct_fields__[1:])))
+        if on_progress:
+            on_progress(done, len(points))
+    return Sweep(team.name, items, seed, first, tuple(cells))
+
+
+def _values(team: Team[...], name: str, given: float | Sequence[float]) -> tuple[float, ...]:
+    """The values along an axis.
+
+    Raises:
+        BadInput: no such axis, no values, or something else than numbers.
+    """
+    if name not in WORLD and name not in team.knobs:
+        raise BadInput(
+            f"there is no {name!r} to vary; voices have {', '.join(WORLD)}; "
+            f"{team.name} has {', '.join(team.knobs) or 'no knobs'}"
+        )
+    values = tuple(given) if isinstance(given, Sequence) else (given,)
+    if not values or not all(isinstance(value, int | float) for value in values):
+        raise BadInput(f"{name}={given!r}: expected numbers; what is no number can be set, not varied")
+    return values
