@@ -58,6 +58,17 @@ def test_a_saved_policy_and_a_merged_one_speak_as_the_policy_did(tmp_path: Path)
     assert motet.model(f"torch:{file}").name == f"torch:{file}"
 
 
+def test_a_checkpoint_that_was_written_over_is_another_model(tmp_path: Path) -> None:
+    engine, _ = learned(SHAPE)
+    engine.save("p", file := tmp_path / "p.safetensors")
+    before = motet.model(f"torch:{file}")
+    assert motet.model(f"torch:{file}") is before
+    first = before.identity
+    tune(engine, [ROW], Lesson(batch=1, adam=Adam(lr=3e-2)))
+    engine.save("p", file)
+    assert motet.model(f"torch:{file}").identity != first
+
+
 def test_a_policy_of_another_base_is_refused_by_name(tmp_path: Path) -> None:
     engine, _ = learned(SHAPE)
     engine.save("p", file := tmp_path / "p.safetensors")

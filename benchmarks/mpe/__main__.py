@@ -114,8 +114,8 @@ def _command(job: Job, theirs: Path) -> tuple[list[str], dict[str, str]]:
     if job["who"] == "motet":
         return [sys.executable, "-m", "benchmarks.mpe.ours"], {}
     # Packages of this environment come after those of its own.
-    start = "import os, site, runpy; site.addsitedir(os.environ['BESIDE']); "
-    start += "runpy.run_module('benchmarks.mpe.theirs', run_name='__main__')"
+    start = "import os, site; site.addsitedir(os.environ['BESIDE']); "
+    start += "from benchmarks.mpe.theirs import main; main()"
     return [str(theirs), "-c", start], {"PYTHONPATH": "", "BESIDE": sysconfig.get_paths()["purelib"]}
 
 

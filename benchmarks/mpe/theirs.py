@@ -1,4 +1,4 @@
-"""One training run of BenchMARL: `python -m benchmarks.mpe.theirs` in its own environment.
+"""One training run of BenchMARL, in its own environment.
 
 Reads the job as JSON (see `benchmarks.mpe.jobs`), prints JSON: the mean return of an agent in each held-out
 episode, and the seconds of training. BenchMARL's trainer runs as it is; only the world is handed to it, since
@@ -111,7 +111,3 @@ def main() -> None:
         spent = {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
     found = returns(made.policy, job["world"], range(job["first"], job["first"] + job["episodes"]))
     print(json.dumps({"returns": found, "frames": made.total_frames, **spent}), file=out)
-
-
-if __name__ == "__main__":
-    main()

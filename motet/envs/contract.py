@@ -24,7 +24,7 @@ def check_env(make: Maker, seeds: Iterable[int] = range(5)) -> None:
     Raises:
         AssertionError: says what does not hold.
     """
-    again: Maker = pickle.loads(pickle.dumps(make))
+    again = _sent(make)
     for seed in seeds:
         before = _global_state()
         first, second = make(seed), again(seed)
@@ -43,6 +43,18 @@ def check_env(make: Maker, seeds: Iterable[int] = range(5)) -> None:
         for env in (first, second):
             env.close()
             env.close()
+
+
+def _sent(make: Maker) -> Maker:
+    """The maker as a worker in another process gets it."""
+    try:
+        sent: Maker = pickle.loads(pickle.dumps(make))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise AssertionError(
+            f"{make!r} cannot be sent to another process ({error}); give a class, a function of a module, or "
+            f"functools.partial of one"
+        ) from error
+    return sent
 
 
 def _play(env: Env, rng: Random) -> list[tuple[object, ...]]:

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from motet.errors import BadInput, UnknownName
 from motet.models.protocol import Model
+
+WEIGHTS = (".safetensors", ".gguf")
 
 
 class Kind(NamedTuple):
@@ -124,15 +127,23 @@ def model(name: str) -> Model:
     if kind := KINDS.get(family):
         if family not in ("local", "person") and not (colon and rest):
             raise BadInput(f"{name!r} is no model name; it is written {kind.form}")
-        return _shared(kind.make, name) if kind.shared else kind.make(name)
+        return _shared(kind.make, name, _written(rest)) if kind.shared else kind.make(name)
     if colon and rest:
-        return _shared(_provider, name)
+        return _shared(_provider, name, 0)
     raise UnknownName("model", name, [*KINDS, "PROVIDER:NAME"])
 
 
 @lru_cache(maxsize=256)
-def _shared(make: Callable[[str], Model], name: str) -> Model:
+def _shared(make: Callable[[str], Model], name: str, written: int) -> Model:
     return make(name)
+
+
+def _written(name: str) -> int:
+    """When the weights in a file were written: those that were written over are another model."""
+    try:
+        return Path(name).stat().st_mtime_ns if name.endswith(WEIGHTS) else 0
+    except OSError:
+        return 0
 
 
 def as_model(given: "Model | str | Callable[..., object]") -> Model:
