@@ -14,9 +14,12 @@ from recipes.mpe_mappo import SETTING, SPREAD, WORLD, Work, learn, returns
 
 def test_both_contestants_get_one_setting() -> None:
     every = jobs(seeds=2, frames=2000, groups=40, episodes=3)
-    assert len({name_of(job) for job in every}) == len(every) == 2 * 2 * 2
-    assert [job["seed"] for job in every] == [0] * 4 + [1] * 4
-    theirs = next(job for job in every if job["who"] == "benchmarl")["experiment"]
+    assert len({name_of(job) for job in every}) == len(every) == 2 * 2 * 3
+    assert [job["seed"] for job in every] == [0] * 6 + [1] * 6
+    cut, ended = (next(job for job in every if job["who"] == who) for who in ("benchmarl", "benchmarl-ends"))
+    assert ended == cut | {"who": "benchmarl-ends", "ends": True}
+    assert cut["ends"] is False
+    theirs = cut["experiment"]
     assert theirs["on_policy_collected_frames_per_batch"] == 1000
     assert theirs["on_policy_minibatch_size"] * SETTING["minibatches"] == 1000
     assert theirs["lr"] == SETTING["lr"]

@@ -18,7 +18,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Put teams to work": ("run", "compare", "lab", "play"),
     "Look at what was kept": ("show", "runs", "export"),
     "See what there is": ("methods", "suites", "models", "envs"),
-    "Train": ("train", "credit"),
+    "Train": ("tune", "train", "credit"),
 }
 """The commands, in the order in which help lists them; `run` is `motet.cli.run.command`."""
 

@@ -20,6 +20,8 @@ from motet.teams import Team
 def find_team(name: str) -> Team[...]:
     """The method of this name, or the team NAME of `FILE.py:NAME` (`FILE.py` will do when it holds one team).
 
+    Teams whose runs builders of tuning data read (`motet tune`) have names too.
+
     Raises:
         UnknownName: there is no such method or team. BadInput: the file cannot be loaded.
     """
@@ -31,9 +33,14 @@ def find_team(name: str) -> Team[...]:
         return _team_in(_load(Path(path)), path, attribute)
     from motet.methods import METHODS
 
-    if name not in METHODS:
+    if name in METHODS:
+        return METHODS[name].team
+    from motet.train.builders import COLLECTORS
+
+    collectors = {team.name: team for team in COLLECTORS.values()}
+    if name not in collectors:
         raise UnknownName("method", name, METHODS)
-    return METHODS[name].team
+    return collectors[name]
 
 
 def _load(path: Path) -> ModuleType:

@@ -1,7 +1,7 @@
 """An engine for a team as it is cast: each voice that is trained gets an adapter, or weights, of its own."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from motet.agent import Agent
 from motet.errors import BadInput, UnknownName
@@ -9,6 +9,9 @@ from motet.models.torch_adapters import Lora
 from motet.models.weights import DEFAULT, WHEELS
 from motet.teams import Team
 from motet.train.engine import Engine
+
+if TYPE_CHECKING:
+    from motet.models.torch_weights import Base
 
 SHAPES: dict[str, Lora | None] = {"lora": Lora(), "full": None}
 """What a voice can be trained as, when no engine is given."""
@@ -38,8 +41,8 @@ def engine_for(team: Any, policies: Mapping[str, str]) -> tuple[Engine, dict[str
     return engine_on(next(iter(bases.values())), policies)
 
 
-def engine_on(base: str, policies: Mapping[str, str]) -> tuple[Engine, dict[str, str]]:
-    """Make an engine on these weights, named as after `torch:`, with the policies that `engine_for` makes.
+def engine_on(base: "str | Base", policies: Mapping[str, str]) -> tuple[Engine, dict[str, str]]:
+    """Make an engine on these weights (a name: as after `torch:`), with the policies that `engine_for` makes.
 
     Raises:
         UnknownName: a voice is to be trained neither as `lora` nor as `full`. BadInput: no such weights.

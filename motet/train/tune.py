@@ -7,12 +7,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from motet.errors import BadInput
+from motet.models.torch_words import Vocabulary
+from motet.train.builders.data import Built
 from motet.train.engine import Adam, Engine
 from motet.train.objective import Loss
-from motet.train.rows import Row
+from motet.train.rows import Ledger, Row
+from motet.train.taught import taught
 
 OnStep = Callable[[str, int, Mapping[str, float]], None]
 """Called after each step with the policy, how many steps of all are done, and the step's numbers."""
+
+
+PREFERENCES = 0.1
+"""Of the learning rate: contrast moves a model further than imitation does."""
 
 
 class Lesson(Struct, frozen=True):
@@ -69,6 +76,36 @@ def tune(
             done += 1
             if on_step:
                 on_step(policy, done, facts)
+    return losses
+
+
+def in_stages(
+    engine: Engine,
+    built: Built,
+    vocabulary: Vocabulary,
+    policies: Mapping[str, str],
+    lesson: Lesson = Lesson(),
+    *,
+    ledger: Ledger | None = None,
+    on_step: OnStep | None = None,
+) -> dict[str, dict[str, list[float]]]:
+    """Tune on all that a builder made: what is to be imitated first, then what is preferred, as MALT does.
+
+    Args:
+        vocabulary: of the weights.
+        policies: which policy each voice is tuned as; `*` stands for all that are not named.
+        lesson: of imitation; preferences are learned at `PREFERENCES` times its rate. The stage has its loss.
+        ledger: where to count what became of the data.
+
+    Returns:
+        The loss of every step, by stage (`sft`, `dpo`, `kto`) and policy; stages without data are not there.
+    """
+    losses: dict[str, dict[str, list[float]]] = {}
+    for stage, share in (("sft", 1.0), ("dpo", PREFERENCES), ("kto", PREFERENCES)):
+        part = Built(**{stage: getattr(built, stage)})
+        if rows := taught(part, vocabulary, policies, ledger=ledger):
+            adam = replace(lesson.adam, lr=lesson.adam.lr * share)
+            losses[stage] = tune(engine, rows, replace(lesson, loss=Loss(stage), adam=adam), on_step)
     return losses
 
 
