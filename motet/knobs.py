@@ -1,6 +1,7 @@
 """Whether a value is of the type that a knob is annotated with, and what to say where it is not."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
@@ -26,21 +27,37 @@ def fits(value: Any, kind: Any) -> bool:
     >>> fits(3, float), fits(True, int), fits("ab", Sequence[str]), fits([1, "a"], Sequence[int | str])
     (True, False, False, True)
     """
-    match get_origin(kind) or kind:
-        case x if x is int:
-            return isinstance(value, Integral) and not isinstance(value, bool)
-        case x if x is float:
-            return isinstance(value, Real) and not isinstance(value, bool) and value == value
-        case x if x in (str, bool, NoneType):
-            return isinstance(value, x)
-        case x if x in (Union, UnionType):
-            return any(fits(value, one) for one in get_args(kind))
-        case x if x in (Sequence, tuple):
-            parts = _parts(value, kind)
-            return parts is not None and all(fits(part, of) for part, of in parts)
-        case x if isinstance(x, type) and issubclass(x, Struct):
-            return isinstance(value, x)
-    return True
+    return _test(kind)(value)
+
+
+@lru_cache(maxsize=512)
+def _test(kind: Any) -> Callable[[Any], bool]:
+    """The question whether a value is of a type, put together once."""
+    origin, of = get_origin(kind) or kind, get_args(kind)
+    if origin is int:
+        return lambda value: isinstance(value, Integral) and not isinstance(value, bool)
+    if origin is float:
+        return lambda value: isinstance(value, Real) and not isinstance(value, bool) and value == value
+    if origin in (Union, UnionType):
+        choices = [_test(one) for one in of]
+        return lambda value: any(test(value) for test in choices)
+    if origin is tuple and of and of[-1] is not ...:
+        tests = [_test(one) for one in of]
+        return lambda value: (
+            _is_list(value)
+            and len(value) == len(tests)
+            and all(test(part) for test, part in zip(tests, value, strict=True))
+        )
+    if origin in (Sequence, tuple):
+        each = _test(of[0] if of else Any)
+        return lambda value: _is_list(value) and all(map(each, value))
+    if origin in (str, bool, NoneType) or (isinstance(origin, type) and issubclass(origin, Struct)):
+        return lambda value: isinstance(value, origin)
+    return lambda value: True
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
 
 
 def complaint(name: str, value: Any, kind: Any) -> str:
@@ -66,7 +83,7 @@ def _parts(value: Any, kind: Any) -> list[tuple[Any, Any]] | None:
     """The elements of a list, each with its type; None where a value is not such a list at all."""
     if get_origin(kind) not in (Sequence, tuple) and kind not in (Sequence, tuple):
         return None
-    if not isinstance(value, Collection) or isinstance(value, str | bytes | Mapping):
+    if not _is_list(value):
         return None
     of = get_args(kind)
     if get_origin(kind) is tuple and of[-1] is not ...:
