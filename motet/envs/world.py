@@ -121,7 +121,8 @@ class World(Generic[S]):
 
     def step(self, actions: Mapping[Seat, Action | None]) -> Step:
         """Take the actions of the acting seats; `Illegal` says what becomes of those that are not legal."""
-        acting = self.acting()
+        at = self._at
+        acting = at.acting if self._book is None else self.acting()
         try:
             taken = actions[acting[0]] if len(acting) == 1 else tuple([actions[seat] for seat in acting])
         except KeyError:
@@ -129,14 +130,14 @@ class World(Generic[S]):
         if len(actions) != len(acting) or not acting:
             raise wrong_seats(self.name, actions, acting)
         try:
-            known = self._at.after[self._graph.places[taken]]
+            known = at.after[self._graph.places[taken]]
         except (KeyError, IndexError):
             known = None
         if known is None:
             wrong = {seat: actions[seat] for seat in acting if not self._allows(seat, actions[seat])}
             if wrong:
                 return self._referee().refuse(wrong)
-            known = self._graph.take(self._at, taken, actions)
+            known = self._graph.take(at, taken, actions)
         self._at, step = known, known.step
         if step.rewards or self._book is not None:
             self._referee().pay(step.rewards)
