@@ -270,7 +270,8 @@ def _read_math(task: Task, text: str) -> str | None:
 
 
 def _formula(text: str) -> str:
-    text = text.strip().rstrip(".").strip()
+    whole = text.strip()
+    text = whole.rstrip(".").strip()
     shown = _DISPLAY.fullmatch(text)
     text = "".join(x or "" for x in shown.groups()) if shown else text
     text = re.sub(r"\\(?:left|right)(?![A-Za-z])|\\[,;!]", "", text).replace("\\dfrac", "\\frac")
@@ -278,7 +279,7 @@ def _formula(text: str) -> str:
     value = _last_number(text) if plain else None
     if value is not None:
         return _show(value)
-    return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", " ".join(text.split())) or text
+    return re.sub(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])", "", " ".join(text.split())) or whole
 
 
 def _read_code(task: Task, text: str) -> str | None:

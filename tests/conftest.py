@@ -7,6 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("search", max_examples=1000, deadline=None)  # pytest --hypothesis-profile search
+settings.load_profile("same")
 
 
 def pytest_configure(config: pytest.Config) -> None:

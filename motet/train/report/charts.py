@@ -73,8 +73,10 @@ def chart(title: str, curves: Mapping[str, Curve], width: float = 760, height: f
 
 def steps(low: float, high: float, most: int) -> tuple[list[float], float, float]:
     """Round marks, and a range that holds the values and ends on marks."""
-    if low == high:
-        low, high = (0.0, high or 1.0) if low >= 0 else (low, 0.0)
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        low, high = (0.0, high) if low >= 0 else (low, 0.0)
+    if high - low < 1e-300:
+        low, high = 0.0, 1.0
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * 0.999)
