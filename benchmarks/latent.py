@@ -19,12 +19,12 @@ from torch import Tensor
 from motet import Agent, Sampling, Store, Task
 from motet.methods import latent_mas
 from motet.models.latent import Thought
-from motet.models.torch import Torch
-from motet.models.torch_cache import new_cache
-from motet.models.torch_kv import Kv, extend
-from motet.models.torch_latent import Thinker
-from motet.models.torch_reuse import Composed, KvPool, spans
-from motet.models.torch_weights import Policy, load_base
+from motet.models.trainable.cache import new_cache
+from motet.models.trainable.kv import Kv, extend
+from motet.models.trainable.latent import Thinker
+from motet.models.trainable.model import Torch
+from motet.models.trainable.reuse import Composed, KvPool, spans
+from motet.models.trainable.weights import Policy, load_base
 from motet.types import Message, Reply
 
 MODEL = "smollm2-135m"

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from statistics import median
 
-from motet.models.local import Local
+from motet.models.embedded.model import Local
 from motet.types import Message, Reply, Sampling
 
 REPEAT = 3

@@ -195,8 +195,8 @@ def note(words: str) -> None:
 
 def main() -> None:
     """Run the experiment and print the table."""
-    from motet.models.torch import Torch
-    from motet.models.torch_weights import Policy, load_base
+    from motet.models.trainable.model import Torch
+    from motet.models.trainable.weights import Policy, load_base
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--seed", type=int, default=0)

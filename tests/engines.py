@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from motet.models.batch import common
-from motet.models.llama import Choice, OnPiece
+from motet.models.embedded.batch import common
+from motet.models.embedded.llama import Choice, OnPiece
 
 
 class CountingEngine:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import torch
 
-from motet.models.torch_checkpoint import save_module
-from motet.models.torch_weights import load_base
+from motet.models.trainable.checkpoint import save_module
+from motet.models.trainable.weights import load_base
 from motet.train import Adam, Row, torch_engine
 from motet.train.network import Network
 from motet.train.tune import Lesson, tune

@@ -10,11 +10,11 @@ from small_models import SHAPE
 
 import motet
 from motet.errors import BadInput, BadRequest
-from motet.models.local import Local
-from motet.models.local_adapter import BASE_NAME, OF_BASE, header, parted, resolve_adapter
-from motet.models.torch import Torch
-from motet.models.torch_adapters import Lora
-from motet.models.torch_checkpoint import save_module
+from motet.models.embedded.adapter import BASE_NAME, OF_BASE, header, parted, resolve_adapter
+from motet.models.embedded.model import Local
+from motet.models.trainable.adapters import Lora
+from motet.models.trainable.checkpoint import save_module
+from motet.models.trainable.model import Torch
 from motet.models.weights import Weights
 from motet.train import REFERENCE, Adam, Row, torch_engine
 from motet.train.gradient import GradientEngine

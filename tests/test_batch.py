@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from motet.errors import ContextOverflow, ServerError
-from motet.models.batch import Ask, Batcher
+from motet.models.embedded.batch import Ask, Batcher
 
 BEGINNING = "x" * 100
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from pytest import approx
 
-from motet.models.torch_adapters import Lora
+from motet.models.trainable.adapters import Lora
 from motet.train import REFERENCE, Loss, Row, torch_engine
 from motet.train.gradient import GradientEngine
 from motet.train.objective import LOSSES

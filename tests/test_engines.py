@@ -12,9 +12,9 @@ import torch
 import motet
 from motet.errors import BadInput, MotetError
 from motet.models import model
-from motet.models.torch_adapters import Lora
-from motet.models.torch_checkpoint import open_policy, save_module
-from motet.models.torch_weights import Base, load_base
+from motet.models.trainable.adapters import Lora
+from motet.models.trainable.checkpoint import open_policy, save_module
+from motet.models.trainable.weights import Base, load_base
 from motet.train import (
     REFERENCE,
     Adam,

@@ -13,9 +13,9 @@ import xllamacpp
 from gguf import GGUFReader, GGUFWriter
 
 from motet.errors import BadInput
-from motet.models.local import Local
-from motet.models.torch_adapters import Lora
-from motet.models.torch_checkpoint import merged
+from motet.models.embedded.model import Local
+from motet.models.trainable.adapters import Lora
+from motet.models.trainable.checkpoint import merged
 from motet.train import Adam, Loss, Row, torch_engine
 from motet.train.network import Network
 from motet.train.to_gguf import adapter_gguf, model_gguf, rollout_weights

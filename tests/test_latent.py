@@ -17,13 +17,13 @@ from motet.errors import BadRequest, ContextOverflow
 from motet.methods import latent_hierarchy, latent_mas
 from motet.models.latent import Thought, latent_space, read, think
 from motet.models.rule import Rule
-from motet.models.torch import Torch
-from motet.models.torch_cache import new_cache
-from motet.models.torch_kv import can_turn, extend, lay, taken, turned
-from motet.models.torch_latent import _THINKERS, RIDGE, Remembering, Thinker, alignment
-from motet.models.torch_reuse import Composed, KvPool, bare, spans
-from motet.models.torch_sample import Request, generate
-from motet.models.torch_weights import Base, Policy, load_base
+from motet.models.trainable.cache import new_cache
+from motet.models.trainable.kv import can_turn, extend, lay, taken, turned
+from motet.models.trainable.latent import _THINKERS, RIDGE, Remembering, Thinker, alignment
+from motet.models.trainable.model import Torch
+from motet.models.trainable.reuse import Composed, KvPool, bare, spans
+from motet.models.trainable.sample import Request, generate
+from motet.models.trainable.weights import Base, Policy, load_base
 from motet.types import FailureKind, Media, Message, Reply, Sampling
 
 torch.set_num_threads(2)
@@ -136,7 +136,7 @@ def test_what_was_forgotten_is_computed_again_and_is_the_same(
     mind = Thinker()
     first, computed = mind.memory(base.module, (chain,))
     assert (computed, mind.memory(base.module, (chain,))[1]) == (chain.length, 0)
-    monkeypatch.setattr("motet.models.torch_latent.KEPT_TOKENS", 1)
+    monkeypatch.setattr("motet.models.trainable.latent.KEPT_TOKENS", 1)
     mind.think(base.module, Thought(base.digest, ONE, 0))
     again, computed = mind.memory(base.module, (chain,))
     assert computed == chain.length

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from motet.errors import BadRequest, ContextOverflow, EmptyReply
-from motet.models.local import Local
+from motet.models.embedded.model import Local
 from motet.models.protocol import Model
 from motet.tape.context import CALL, CallContext
 from motet.types import Media, Message, Reply, Sampling, StopReason, Text, ToolCall, ToolResult, ToolSpec
@@ -187,7 +187,7 @@ def test_instances_share_an_engine_and_travel(local: Local) -> None:
 def test_a_process_ends_without_noise(ending: str) -> None:
     script = f"""
 import asyncio
-from motet.models.local import Local
+from motet.models.embedded.model import Local
 from motet.types import Message, Sampling
 model = Local(n_ctx=1024, slots=1)
 async def ask(size):
@@ -205,7 +205,7 @@ except TimeoutError:
 
 
 def test_slots_follow_the_load() -> None:
-    from motet.models.pool import _PLACES
+    from motet.models.embedded.pool import _PLACES
 
     model = Local(n_ctx=512)
     short = Sampling(max_tokens=4, temperature=0)

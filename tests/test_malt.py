@@ -7,7 +7,7 @@ import torch
 from small_models import SHAPE, talker
 
 from motet.errors import BadInput, UnknownName
-from motet.models.torch_weights import load_base
+from motet.models.trainable.weights import load_base
 from motet.train import Adam, Loss, Row, torch_engine
 from motet.train.builders.malt import GENERATE, REFINE, ROLES, VERIFY
 from motet.train.tune import Lesson, steps, tune

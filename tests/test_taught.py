@@ -1,6 +1,6 @@
 """Tuning data as rows of ids, with a vocabulary of bytes."""
 
-from motet.models.torch_tiny import END, Bytes
+from motet.models.trainable.tiny import END, Bytes
 from motet.train.builders.data import Built, Example, Label, Pair, Span
 from motet.train.rows import Ledger
 from motet.train.taught import row_of, taught

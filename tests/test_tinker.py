@@ -10,9 +10,9 @@ from tinker_service import Service
 import motet
 from motet import Sampling, Store, Task
 from motet.errors import BadInput, MissingExtra, MotetError
-from motet.models.torch_adapters import Lora
-from motet.models.torch_tiny import Bytes
-from motet.models.torch_weights import load_base
+from motet.models.trainable.adapters import Lora
+from motet.models.trainable.tiny import Bytes
+from motet.models.trainable.weights import load_base
 from motet.train import REFERENCE, Adam, Loss, Row, check_engine, rows_of, torch_engine
 from motet.train.tinker import TinkerEngine, tinker_engine
 

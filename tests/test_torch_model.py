@@ -15,14 +15,14 @@ import torch
 import motet
 from motet.errors import BadInput, BadRequest, ContextOverflow, EmptyReply, MotetError
 from motet.models import model
-from motet.models.torch import Torch
-from motet.models.torch_adapters import Lora, adapted
-from motet.models.torch_batch import waves
-from motet.models.torch_cache import Roomy
-from motet.models.torch_sample import Request, _nucleus, generate
-from motet.models.torch_tiny import END, Bytes
-from motet.models.torch_weights import Base, Policy, load_base
-from motet.models.torch_words import Words
+from motet.models.trainable.adapters import Lora, adapted
+from motet.models.trainable.batch import waves
+from motet.models.trainable.cache import Roomy
+from motet.models.trainable.model import Torch
+from motet.models.trainable.sample import Request, _nucleus, generate
+from motet.models.trainable.tiny import END, Bytes
+from motet.models.trainable.weights import Base, Policy, load_base
+from motet.models.trainable.words import Words
 from motet.types import Media, Message, Reply, Sampling, StopReason, ToolSpec
 
 torch.set_num_threads(2)
@@ -197,7 +197,7 @@ def test_silence_is_an_error_unless_it_is_to_be_learned_from(base: Base) -> None
 
 
 def test_tool_calls_are_read_where_the_model_writes_them() -> None:
-    from motet.models.torch import part_of
+    from motet.models.trainable.model import part_of
     from motet.types import Text, ToolCall
 
     sampling = Sampling(tools=(ToolSpec("add", "adds", {"type": "object"}),))
@@ -297,7 +297,7 @@ def test_adapters_of_equal_names_keep_apart(base: Base) -> None:
 
 def test_torch_stays_in_its_rooms() -> None:
     root = Path(motet.__file__).parent
-    at_home = {*root.glob("losses/*.py"), *root.glob("train/*.py"), *root.glob("models/torch*.py")}
+    at_home = {*root.glob("losses/*.py"), *root.glob("train/*.py"), *root.glob("models/trainable/*.py")}
     for file in set(root.rglob("*.py")) - at_home:
         for node in ast.walk(ast.parse(file.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []

@@ -12,8 +12,8 @@ from method_runs import SUM, play
 import motet
 from motet.agent import Agent
 from motet.models.scripted import Line, Scripted
-from motet.models.torch_tiny import tiny_config, tiny_options
-from motet.models.torch_weights import load_base, random_module
+from motet.models.trainable.tiny import tiny_config, tiny_options
+from motet.models.trainable.weights import load_base, random_module
 from motet.tape import Scored, Tape
 from motet.tape.export import export
 from motet.tools import calculator

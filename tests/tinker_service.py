@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from tinker import types
 
-from motet.models.torch_adapters import Lora, adapted
-from motet.models.torch_sample import Request, generate
-from motet.models.torch_weights import Base
+from motet.models.trainable.adapters import Lora, adapted
+from motet.models.trainable.sample import Request, generate
+from motet.models.trainable.weights import Base
 from motet.types import Sampling
 
 

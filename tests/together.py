@@ -10,7 +10,7 @@ from typing import Any
 import motet
 from motet import Agent, Sampling, Task
 from motet.errors import BadInput
-from motet.models.torch_adapters import Lora
+from motet.models.trainable.adapters import Lora
 from motet.train import REFERENCE, Adam, Engine, Loss, Row, torch_engine, train
 
 TINY = "tiny:hidden=32,layers=2,heads=2,context=128"

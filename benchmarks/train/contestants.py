@@ -36,8 +36,8 @@ class Ours:
     """Motet's engine, with a LoRA for each policy on one base."""
 
     def __init__(self, policies: int) -> None:
-        from motet.models.torch_adapters import Lora
-        from motet.models.torch_weights import load_base
+        from motet.models.trainable.adapters import Lora
+        from motet.models.trainable.weights import load_base
         from motet.train import Adam, torch_engine
 
         base = load_base(WEIGHTS)
@@ -190,7 +190,7 @@ POLICIES = {"motet": 1, "trl": 1, "trl-recompute": 1, "motet-two": 2, "trl-two":
 
 def converted_weights() -> Path:
     """The folder with the weights; the first call makes it from the embedded model."""
-    from motet.models.torch_weights import converted
+    from motet.models.trainable.weights import converted
 
     return converted(WEIGHTS)
 

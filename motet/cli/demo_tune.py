@@ -114,7 +114,7 @@ def tune_team(
         from motet.train import torch_engine
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "train") from None
-    from motet.models.torch_weights import load_base
+    from motet.models.trainable.weights import load_base
     from motet.train import REFERENCE
     from motet.train.play import play
 

@@ -151,7 +151,7 @@ def learn(built: "Built", given: Mapping[str, Any]) -> dict[str, Any]:
         `tuned`: the file of each policy; `losses`: of every step, by stage and policy; `ledger`.
     """
     from motet.cli.words import pair
-    from motet.models.torch_weights import load_base
+    from motet.models.trainable.weights import load_base
     from motet.train.engine import Adam
     from motet.train.made import engine_on, weights_of
     from motet.train.progress import shown

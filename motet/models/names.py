@@ -24,7 +24,7 @@ class Kind(NamedTuple):
 
 
 def _local(name: str) -> Model:
-    from motet.models.local import Local
+    from motet.models.embedded.model import Local
 
     return Local(name)
 
@@ -63,7 +63,7 @@ def _sim(name: str) -> Model:
 
 
 def _torch(name: str) -> Model:
-    from motet.models.torch import Torch
+    from motet.models.trainable.model import Torch
 
     return Torch(name.partition(":")[2])
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from motet.errors import BadRequest, EmptyReply
-from motet.models.torch import part_of, told
-from motet.models.torch_words import Chats, Vocabulary
+from motet.models.trainable.model import part_of, told
+from motet.models.trainable.words import Chats, Vocabulary
 from motet.models.turns import turns
 from motet.tape.context import CALL
 from motet.types import Message, Reply, Sampling, StopReason, Tokens, Usage

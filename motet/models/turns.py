@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from motet.errors import BadRequest
-from motet.models.local_tools import described
+from motet.models.embedded.tools import described
 from motet.types import Media, Message, Part, Sampling, Text, ToolCall, ToolResult
 
 

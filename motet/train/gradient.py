@@ -14,8 +14,15 @@ from torch import Tensor
 
 from motet.errors import MotetError, UnknownName
 from motet.models.protocol import Model
-from motet.models.torch_checkpoint import WEIGHT, About, check_base, placed, read_checkpoint, write_checkpoint
-from motet.models.torch_weights import gathered
+from motet.models.trainable.checkpoint import (
+    WEIGHT,
+    About,
+    check_base,
+    placed,
+    read_checkpoint,
+    write_checkpoint,
+)
+from motet.models.trainable.weights import gathered
 from motet.train.around import checked, metrics, pairs_in_order, rollouts_of, with_reference_point
 from motet.train.batch import Batch, micro_batches, tensors
 from motet.train.engine import REFERENCE, Adam

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from motet.agent import Agent
 from motet.errors import BadInput, UnknownName
-from motet.models.torch_adapters import Lora
+from motet.models.trainable.adapters import Lora
 from motet.models.weights import DEFAULT, WHEELS
 from motet.teams import Team
 from motet.train.engine import Engine
 
 if TYPE_CHECKING:
-    from motet.models.torch_weights import Base
+    from motet.models.trainable.weights import Base
 
 SHAPES: dict[str, Lora | None] = {"lora": Lora(), "full": None}
 """What a voice can be trained as, when no engine is given."""

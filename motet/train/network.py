@@ -14,12 +14,12 @@ from torch import Tensor
 
 from motet.errors import BadInput, ContextOverflow
 from motet.losses import entropy as entropy_of
-from motet.models.torch import Torch
-from motet.models.torch_adapters import Lora, adapted, whole
-from motet.models.torch_batch import drawn
-from motet.models.torch_checkpoint import About, address, restore
-from motet.models.torch_sample import Drawing, Request, generate
-from motet.models.torch_weights import Base, Policy, load_base
+from motet.models.trainable.adapters import Lora, adapted, whole
+from motet.models.trainable.batch import drawn
+from motet.models.trainable.checkpoint import About, address, restore
+from motet.models.trainable.model import Torch
+from motet.models.trainable.sample import Drawing, Request, generate
+from motet.models.trainable.weights import Base, Policy, load_base
 from motet.train.batch import Batch
 from motet.train.engine import REFERENCE
 from motet.train.gradient import GradientEngine

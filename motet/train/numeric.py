@@ -22,7 +22,7 @@ from torch.nn.functional import pad
 
 from motet.errors import BadInput
 from motet.models.arrays import array_bytes, ids_of
-from motet.models.torch_checkpoint import WEIGHT, About
+from motet.models.trainable.checkpoint import WEIGHT, About
 from motet.tape.context import CALL
 from motet.train.batch import Batch
 from motet.train.engine import REFERENCE

@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, distributed
 
 from motet.errors import BadInput, MissingExtra, MotetError
-from motet.models.torch_checkpoint import About
-from motet.models.torch_sample import Drawing, Request
-from motet.models.torch_weights import Policy
+from motet.models.trainable.checkpoint import About
+from motet.models.trainable.sample import Drawing, Request
+from motet.models.trainable.weights import Policy
 from motet.train.engine import REFERENCE, Adam
 from motet.train.gradient import Body, GradientEngine
 from motet.train.objective import Loss

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from motet.errors import BadInput
 from motet.losses import entropy as entropy_of
-from motet.models.torch_checkpoint import WEIGHT, About
+from motet.models.trainable.checkpoint import WEIGHT, About
 from motet.tape.context import CALL
 from motet.train.batch import Batch
 from motet.train.engine import REFERENCE

@@ -5,7 +5,7 @@ This is for imitation and preferences, which need no sampled ids; RL losses read
 
 from collections.abc import Mapping, Sequence
 
-from motet.models.torch_words import Vocabulary
+from motet.models.trainable.words import Vocabulary
 from motet.models.turns import turns, words
 from motet.train.builders.data import Built, Span
 from motet.train.rows import Ledger, Row

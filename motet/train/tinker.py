@@ -17,7 +17,7 @@ from torch import Tensor
 
 from motet.errors import BadInput, MissingExtra, MotetError, UnknownName
 from motet.models.tinker import Tinker, derived, parameters, tokens_of
-from motet.models.torch_words import Vocabulary, Words
+from motet.models.trainable.words import Vocabulary, Words
 from motet.train.around import checked, metrics, pairs_in_order, rollouts_of, with_reference_point
 from motet.train.batch import Batch, tensors
 from motet.train.engine import REFERENCE, Adam

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from motet.errors import BadInput, MissingExtra
-from motet.models.local_adapter import BASE_NAME, OF_BASE
-from motet.models.torch_checkpoint import address, merged
-from motet.models.torch_weights import Base, Policy, load_base
+from motet.models.embedded.adapter import BASE_NAME, OF_BASE
+from motet.models.trainable.checkpoint import address, merged
+from motet.models.trainable.weights import Base, Policy, load_base
 from motet.models.weights import WHEELS, cache_folder, resolve_weights
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from motet.errors import BadInput
-from motet.models.torch_words import Vocabulary
+from motet.models.trainable.words import Vocabulary
 from motet.train.builders.data import Built
 from motet.train.engine import Adam, Engine
 from motet.train.objective import Loss

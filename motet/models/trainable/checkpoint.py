@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from motet.errors import BadInput, MotetError
-from motet.models.torch_adapters import Lora, adapted, whole
-from motet.models.torch_weights import Base, Policy, load_base, need_torch
+from motet.models.trainable.adapters import Lora, adapted, whole
+from motet.models.trainable.weights import Base, Policy, load_base, need_torch
 
 if TYPE_CHECKING:
     from torch import Tensor

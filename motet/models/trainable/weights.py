@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from motet.errors import BadInput, MissingExtra, MotetError
-from motet.models.torch_tiny import END, PAD, VOCABULARY, Bytes, tiny_config, tiny_options
-from motet.models.torch_words import Vocabulary, Words
+from motet.models.trainable.tiny import END, PAD, VOCABULARY, Bytes, tiny_config, tiny_options
+from motet.models.trainable.words import Vocabulary, Words
 from motet.models.weights import WHEELS, cache_folder, resolve_weights
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from motet.models.torch_sample import Drawing, Request
+    from motet.models.trainable.sample import Drawing, Request
 
 
 @dataclass(eq=False)

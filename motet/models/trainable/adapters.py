@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from motet.errors import BadInput, MissingExtra
-from motet.models.torch_weights import Base, Policy
+from motet.models.trainable.weights import Base, Policy
 
 
 class Lora(Struct, frozen=True):

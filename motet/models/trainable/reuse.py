@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from motet.models.torch_cache import new_cache
-from motet.models.torch_kv import Kv, can_turn, extend, lay, taken
-from motet.models.torch_weights import Policy
+from motet.models.trainable.cache import new_cache
+from motet.models.trainable.kv import Kv, can_turn, extend, lay, taken
+from motet.models.trainable.weights import Policy
 from motet.tape.context import CALL
 
 Ids = tuple[int, ...]

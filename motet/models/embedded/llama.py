@@ -44,7 +44,7 @@ class Choice(Struct, frozen=True):
 
 
 class Llama:
-    """A running engine. `motet.models.pool` makes it; nobody else should.
+    """A running engine. `motet.models.embedded.pool` makes it; nobody else should.
 
     Args:
         path: a GGUF file.

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from motet.models.latent import Thought
-from motet.models.torch_cache import new_cache
-from motet.models.torch_kv import Kv, extend, lay, taken
-from motet.models.torch_weights import Base
+from motet.models.trainable.cache import new_cache
+from motet.models.trainable.kv import Kv, extend, lay, taken
+from motet.models.trainable.weights import Base
 
 RIDGE = 1e-5
 """lambda of the ridge regression."""

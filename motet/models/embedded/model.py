@@ -22,11 +22,11 @@ from functools import cached_property
 from typing import Any
 
 from motet.errors import BadRequest, EmptyReply, MissingExtra
-from motet.models.batch import Ask, Drawn, batcher
-from motet.models.llama import Choice, Llama
-from motet.models.local_adapter import Adapter, parted, refuse_adapter, resolve_adapter
-from motet.models.local_tools import call_schema, strict
-from motet.models.pool import leased
+from motet.models.embedded.adapter import Adapter, parted, refuse_adapter, resolve_adapter
+from motet.models.embedded.batch import Ask, Drawn, batcher
+from motet.models.embedded.llama import Choice, Llama
+from motet.models.embedded.pool import leased
+from motet.models.embedded.tools import call_schema, strict
 from motet.models.turns import turns
 from motet.models.weights import WHEELS, Weights, resolve_weights, source_of
 from motet.tape.context import CALL
@@ -52,7 +52,7 @@ class Local:
     """A model that runs in this process.
 
     Instances with the same weights and size share one engine, which starts at the first sample (half a
-    second) and stops at exit. Asks in flight at the same time are sampled together (`motet.models.batch`).
+    second) and stops at exit. Asks in flight at the same time are sampled together (`embedded.batch`).
 
     Args:
         name: `local`, `local:NAME`, `local:FILE.gguf` or `local:hf:OWNER/NAME/FILE.gguf`; any of the last

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from motet.models.llama import Llama
+from motet.models.embedded.llama import Llama
 
 SIZES = (4, 8)
 """Slots of an engine that is sized by its load: on two cores more than eight at once gain nothing, and fewer

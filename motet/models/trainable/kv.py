@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from motet.models.torch_cache import Roomy, new_cache
+from motet.models.trainable.cache import Roomy, new_cache
 
 
 class Kv(NamedTuple):

@@ -14,8 +14,8 @@ import torch
 from msgspec import Struct
 from torch import Tensor
 
-from motet.models.torch_cache import new_cache
-from motet.models.torch_words import Vocabulary
+from motet.models.trainable.cache import new_cache
+from motet.models.trainable.words import Vocabulary
 from motet.types import Sampling, StopReason
 
 MIN_SHARED = 8
@@ -23,7 +23,7 @@ MIN_SHARED = 8
 
 
 class Start(Protocol):
-    """Where samples begin whose prompt is not computed from its ids alone (`torch_latent`, `torch_reuse`).
+    """Where samples begin whose prompt is not computed from its ids alone (`latent`, `reuse`).
 
     Args:
         computed: tokens that `begin` had to compute, those of the ids that it returns included.

@@ -10,8 +10,8 @@ import msgspec
 
 from motet.errors import BadRequest
 from motet.models._loops import PerLoop
-from motet.models.torch_sample import Drawing, Drawn, Request, generate
-from motet.models.torch_weights import Base, Policy
+from motet.models.trainable.sample import Drawing, Drawn, Request, generate
+from motet.models.trainable.weights import Base, Policy
 
 T = TypeVar("T")
 LINGER_S = 0.002

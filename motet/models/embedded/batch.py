@@ -23,7 +23,7 @@ import msgspec
 
 from motet.errors import ContextOverflow
 from motet.models._loops import PerLoop
-from motet.models.llama import Choice, OnPiece
+from motet.models.embedded.llama import Choice, OnPiece
 
 LINGER_S = 0.002
 MIN_SHARED = 32
@@ -35,7 +35,7 @@ Listener = Callable[[str], None]
 
 
 class Engine(Protocol):
-    """What is asked of an engine; `motet.models.llama.Llama` is the real one."""
+    """What is asked of an engine; `motet.models.embedded.llama.Llama` is the real one."""
 
     n_ctx: int
     slots: int

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from motet.errors import BadRequest, ContextOverflow, EmptyReply
+from motet.models.embedded.tools import offered
 from motet.models.latent import Read, Thought, read
-from motet.models.local_tools import offered
-from motet.models.torch_weights import Policy, load_base, need_torch
-from motet.models.torch_words import Chats, Turn
+from motet.models.trainable.weights import Policy, load_base, need_torch
+from motet.models.trainable.words import Chats, Turn
 from motet.models.turns import turns
 from motet.tape.context import CALL
 from motet.types import Message, Part, Reply, Sampling, Text, Tokens, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from motet.models.torch_reuse import KvPool
-    from motet.models.torch_sample import Start
+    from motet.models.trainable.reuse import KvPool
+    from motet.models.trainable.sample import Start
 
 DEFAULT_MAX_TOKENS = 256
 
@@ -37,7 +37,7 @@ class Torch:
     """A model on weights that can be trained.
 
     Args:
-        source: what follows `torch:` in the name (`motet.models.torch_weights`), or a policy of an engine.
+        source: what follows `torch:` in the name (`trainable.weights`), or a policy of an engine.
         keep_empty: a reply without words is returned, and not raised as `EmptyReply`: to learn not to be
             silent, a model has to be shown its silence. Policies in training have it on.
         reuse: where keys and values of texts are kept that several prompts have in common. Replies are then
@@ -81,7 +81,7 @@ class Torch:
 
     @cached_property
     def _turns(self) -> bool:
-        from motet.models.torch_kv import can_turn
+        from motet.models.trainable.kv import can_turn
 
         with self.policy.active() as module:
             return can_turn(module)
@@ -123,8 +123,8 @@ class Torch:
         sampling: Sampling,
     ) -> list[Reply]:
         """Draw `n` replies in words."""
-        from motet.models.torch_batch import waves
-        from motet.models.torch_sample import Request
+        from motet.models.trainable.batch import waves
+        from motet.models.trainable.sample import Request
 
         policy, known = self.policy, sum(t.length for t in before)
         room = self._room(known + len(prompt), sampling.max_tokens)
@@ -159,8 +159,8 @@ class Torch:
 
     async def _think(self, prompt: tuple[int, ...], latent: Read, n: int) -> list[Reply]:
         """One thought without words, `n` times over: chance has no part in it."""
-        from motet.models.torch_batch import compute
-        from motet.models.torch_latent import thinker
+        from motet.models.trainable.batch import compute
+        from motet.models.trainable.latent import thinker
 
         policy, steps = self.policy, latent.steps or 0
         thought = Thought(policy.weights, prompt, steps, latent.before)
@@ -179,7 +179,7 @@ class Torch:
     def _start(self, prompt: tuple[int, ...], before: tuple[Thought, ...]) -> "Start | None":
         """Where samples begin when there are thoughts in front of them, or texts that are known already."""
         if before:
-            from motet.models.torch_latent import Remembering
+            from motet.models.trainable.latent import Remembering
 
             return Remembering(self.policy.base, before, prompt)
         return self._reuse.start(self.policy, prompt, self.spell) if self._reuse else None
@@ -224,7 +224,7 @@ def load_policy(name: str) -> Policy:
         BadInput: there are no such weights.
     """
     if name.endswith(".safetensors"):
-        from motet.models.torch_checkpoint import open_policy
+        from motet.models.trainable.checkpoint import open_policy
 
         return open_policy(name)
     base = load_base(name)

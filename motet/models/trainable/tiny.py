@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from motet.errors import BadInput
-from motet.models.torch_words import Turn
+from motet.models.trainable.words import Turn
 
 END, PAD = 256, 260
 ROLES = {"system": 257, "user": 258, "assistant": 259}

@@ -1,0 +1,1 @@
+"""The engine that comes with Motet, llama.cpp: what `local` names mean."""
