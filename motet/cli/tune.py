@@ -24,7 +24,9 @@ PLAIN = ("agent_tuning", {"eta": 1.0})
     "--newest", type=click.IntRange(1), metavar="N", help="The N newest runs; no RUN is named then."
 )
 @click.option("--method", metavar="NAME", help="Of those, only runs of this method or team.")
-@click.option("--by", "builder", metavar="BUILDER", help="What is made of the runs; see below.")
+@click.option(
+    "--by", "builder", metavar="BUILDER", help="What is made of the runs; `motet tune` alone lists them."
+)
 @click.option("--set", "settings", multiple=True, metavar="K=V", help="A setting of the builder.")
 @click.option("-m", "--model", default="torch:smollm2-135m", show_default=True, help="Weights to tune.")
 @click.option(
