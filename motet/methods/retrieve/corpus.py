@@ -52,9 +52,11 @@ class Corpus:
         both = zip(self._vectors, self._squares, strict=True)
         return [dot(vector, other) / sqrt(own * its) if own and its else 0.0 for other, its in both]
 
-    def hybrid(self, query: str, alpha: float) -> list[float]:
-        """`alpha` times the dense score plus 1 - `alpha` times the sparse one, each scaled to 0..1."""
-        both = zip(min_max(self.dense(query)), min_max(self.sparse(query)), strict=True)
+    def hybrid(self, query: str, alpha: float, dense: Sequence[float] | None = None) -> list[float]:
+        """`alpha` times the dense score (computed unless given) plus 1 - `alpha` times the sparse one, each
+        scaled to 0..1."""
+        likeness = self.dense(query) if dense is None else dense
+        both = zip(min_max(likeness), min_max(self.sparse(query)), strict=True)
         return [alpha * dense + (1 - alpha) * sparse for dense, sparse in both]
 
 

@@ -44,7 +44,7 @@ class Passages:
     def find(self, query: str, k: int) -> list[str]:
         """The texts of the highest fused score."""
         likeness = self._corpus.dense(query)
-        order = best(self._corpus.hybrid(query, self._alpha), len(likeness))
+        order = best(self._corpus.hybrid(query, self._alpha, likeness), len(likeness))
         return [self._corpus.texts[i] for i in order if likeness[i] > 0][:k]
 
 
