@@ -56,6 +56,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     for words, said in {
         ("bandut",): "did you mean bandit",
         ("bandit", "--suite", "arithmetic"): "--suite is for teams and worlds",
+        ("bandit", "--set", "bandit.n=1"): "is for teams and worlds",
         ("debate",): "say what it is trained on with --suite",
         ("kuhn", "--suite", "arithmetic"): "leave --suite out",
         ("kuhn", "--model", "sim:skill=1"): "whose weights cannot be trained here",
@@ -63,6 +64,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
         ("kuhn", *TINY, "--policy", "first=lroa"): "did you mean lora?",
         ("debate", "--suite", "arithmetic", *TINY, "--held-out", "100000"): "leave some to learn from",
         ("debate", "--suite", "arithmetic", *TINY, "--set", "debate.rond=1"): "no knob of debate",
+        ("debate", "--suite", "arithmetic", *TINY, "--set", "adan.lr=1"): "did you mean adam?",
         ("debate", "--suite", "arithmetic", *TINY, "--set", "adam.rl=1"): "unknown field `rl`",
         ("bandit", "--set", "gruops=1"): "did you mean groups",
         ("bandit", "--set", 'groups="x"'): "Expected `int`, got `str`",
@@ -80,7 +82,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
 
 def test_a_team_of_ones_own_is_trained_voice_by_voice_and_runs_again_by_name(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(TEAM)
-    team, out = f"{tmp_path / 'mine.py'}:pair", tmp_path / "run"
+    team, out = str(tmp_path / "mine.py"), tmp_path / "run"
     words = (team, "--suite=arithmetic", *SHORT, "--held-out=2", "--lr=0.01", "--set=pair.rounds=1")
     done = run_cli(*words, "--voice", "critic=sim:skill=1", "--out", str(out))
     assert done.exit_code == 0, done.stderr

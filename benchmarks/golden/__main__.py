@@ -6,11 +6,10 @@ import os
 import subprocess
 import sys
 import sysconfig
-import venv
 from pathlib import Path
 
 from benchmarks.golden.ours import OURS, Numbers
-from benchmarks.overhead.environments import ROOT, VENVS
+from benchmarks.overhead.environments import ROOT, python_in
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 KEPT = ROOT / "tests" / "golden.json"
@@ -24,7 +23,7 @@ def main() -> int:
         "--write", action="store_true", help=f"keep their numbers in {KEPT.relative_to(ROOT)}"
     )
     options = parser.parse_args()
-    theirs = _theirs(_python())
+    theirs = _theirs(python_in("golden", REQUIREMENTS, "--no-deps"))
     worst = {name: distance(OURS[name](), numbers) for name, numbers in theirs.items()}
     print("| formula | numbers | largest difference |\n|---|---|---|")
     for name, far in worst.items():
@@ -41,20 +40,6 @@ def main() -> int:
 def distance(ours: Numbers, theirs: Numbers) -> float:
     """The largest difference between two rows of numbers."""
     return max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
-
-
-def _python() -> Path:
-    """The interpreter of the environment with TRL and verl, made when it is missing or out of date."""
-    home = VENVS / "golden"
-    python, done = home / "bin" / "python", home / "installed.txt"
-    wanted = REQUIREMENTS.read_text(encoding="utf-8")
-    if not done.exists() or done.read_text(encoding="utf-8") != wanted:
-        print("installing TRL and verl …", file=sys.stderr, flush=True)
-        venv.create(home, with_pip=True, clear=True)
-        command = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(REQUIREMENTS)]
-        subprocess.run(command, check=True)
-        done.write_text(wanted, encoding="utf-8")
-    return python
 
 
 def _theirs(python: Path) -> dict[str, Numbers]:

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import sysconfig
-import venv
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from benchmarks.mpe import __doc__ as about
 from benchmarks.mpe.jobs import ALGORITHMS, CONTESTANTS, Job, jobs, name_of
-from benchmarks.overhead.environments import ROOT, VENVS
+from benchmarks.overhead.environments import ROOT, python_in
 from motet.envs.players import PLAYERS
 from motet.evals.stats import mean_ci
 from recipes.mpe_mappo import GROUPS, returns, shown
@@ -42,7 +41,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=200, help="held-out episodes")
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    theirs = _python()
+    theirs = python_in("mpe", REQUIREMENTS, "--no-deps")
     RESULTS.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(given.processes) as pool:
         every = jobs(given.seeds, given.frames, given.groups, given.episodes)
@@ -117,20 +116,6 @@ def _command(job: Job, theirs: Path) -> tuple[list[str], dict[str, str]]:
     start = "import os, site; site.addsitedir(os.environ['BESIDE']); "
     start += "from benchmarks.mpe.theirs import main; main()"
     return [str(theirs), "-c", start], {"PYTHONPATH": "", "BESIDE": sysconfig.get_paths()["purelib"]}
-
-
-def _python() -> Path:
-    """The interpreter of the environment with BenchMARL, made when it is missing or out of date."""
-    home = VENVS / "mpe"
-    python, done = home / "bin" / "python", home / "installed.txt"
-    wanted = REQUIREMENTS.read_text(encoding="utf-8")
-    if not done.exists() or done.read_text(encoding="utf-8") != wanted:
-        print("installing BenchMARL …", file=sys.stderr, flush=True)
-        venv.create(home, with_pip=True, clear=True)
-        command = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(REQUIREMENTS)]
-        subprocess.run(command, check=True)
-        done.write_text(wanted, encoding="utf-8")
-    return python
 
 
 if __name__ == "__main__":

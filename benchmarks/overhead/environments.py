@@ -16,19 +16,27 @@ class NotInstallable(Exception):
 
 
 def python_of(entry: Entry) -> Path:
-    """The interpreter of a contestant's environment, which is made when it is missing or out of date.
+    """The interpreter of a contestant's environment; see `python_in`."""
+    return python_in(entry.module, entry.requirements)
+
+
+def python_in(name: str, requirements: Path, *options: str) -> Path:
+    """The interpreter of an environment, which is made when it is missing or out of date.
+
+    Args:
+        options: of `pip install`.
 
     Raises:
         NotInstallable: pip failed.
     """
-    home = VENVS / entry.module
+    home = VENVS / name
     python = home / "bin" / "python"
-    done, wanted = home / "installed.txt", entry.requirements.read_text(encoding="utf-8")
+    done, wanted = home / "installed.txt", requirements.read_text(encoding="utf-8")
     if done.exists() and done.read_text(encoding="utf-8") == wanted:
         return python
-    print(f"installing {entry.module} …", file=sys.stderr, flush=True)
+    print(f"installing {name} …", file=sys.stderr, flush=True)
     venv.create(home, with_pip=True, clear=True)
-    command = [str(python), "-m", "pip", "install", "--quiet", "--requirement", str(entry.requirements)]
+    command = [str(python), "-m", "pip", "install", "--quiet", *options, "--requirement", str(requirements)]
     pip = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if pip.returncode:
         raise NotInstallable(pip.stderr.strip().rpartition("\n")[2] or f"pip ended with {pip.returncode}")

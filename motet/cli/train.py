@@ -75,7 +75,7 @@ def command(
     if resume and not out:
         raise click.UsageError("--resume goes on from a folder: say which with --out DIR")
     cast = {name: given.pop(name) for name in CAST}
-    plan, knobs = _plan(what, settings, given)
+    plan, knobs = _plan(settings, given)
     try:
         done = _trainer(what, cast, knobs)(out=out, resume=resume, **plan)
     except KeyboardInterrupt:
@@ -88,17 +88,17 @@ def command(
     return 0
 
 
-def _plan(what: str, settings: Sequence[str], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The settings of the plan, dots spelled out, and those of the team or the world."""
+def _plan(settings: Sequence[str], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The settings of the plan, dots spelled out, and `NAME.KNOB=V` of the team or the world."""
     from motet.cli.words import pair, value_of
+    from motet.train.plan import Plan
 
-    subject = what.rpartition(":")[2]
     plan: dict[str, Any] = {}
     knobs = []
     dotted = [("adam.lr", given["lr"])] if given["lr"] is not None else []
     for name, text in (pair("set", each, "K=V") for each in settings):
-        if name.startswith(f"{subject}."):
-            knobs.append(f"{name.removeprefix(f'{subject}.')}={text}")
+        if "." in name and name.partition(".")[0] not in Plan.__struct_fields__:
+            knobs.append(f"{name}={text}")
         else:
             dotted.append((name, value_of(text)))
     for name, value in dotted:

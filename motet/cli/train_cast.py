@@ -10,8 +10,9 @@ from msgspec import Struct
 from motet.agent import Agent
 from motet.cli.words import cast, configure, find_team, pair, value_of
 from motet.envs.registry import ENVS
-from motet.errors import BadInput
+from motet.errors import BadInput, UnknownName
 from motet.evals.suite import Suite, load_suite
+from motet.train.plan import Plan
 from motet.types import Sampling
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Cast(Struct, frozen=True):
     Args:
         policies: `lora` or `full` by voice; empty trains an adapter for each voice whose weights are here.
         held_out: tasks or starts that are never trained on, and measured on.
-        knobs: `KNOB=VALUE` of the team, or options of the world.
+        knobs: `NAME.KNOB=VALUE` of the team, or options of the world.
     """
 
     model: str
@@ -44,6 +45,17 @@ class Cast(Struct, frozen=True):
     def sampling(self) -> Sampling:
         """Of the voices that are trained: the model's plain distribution, which is what credit is due to."""
         return Sampling(temperature=1.0, max_tokens=self.max_tokens)
+
+    def of(self, name: str) -> list[str]:
+        """The knobs of the team or world of this name, as `KNOB=VALUE`.
+
+        Raises:
+            UnknownName: one is of another, or of nothing in the plan.
+        """
+        for knob in self.knobs:
+            if (owner := knob.partition(".")[0]) != name:
+                raise UnknownName("setting of a training run", owner, [*Plan.__struct_fields__, name])
+        return [knob.removeprefix(f"{name}.") for knob in self.knobs]
 
 
 def trainer(name: str, given: Cast) -> "Callable[..., Trained]":
@@ -65,7 +77,7 @@ def _on_world(name: str, given: Cast) -> "Callable[..., Trained]":
     if given.suite:
         raise BadInput(f"{name} is a world, which has its own rewards: leave --suite out")
     others = dict(pair("voice", each, "SEAT=WHO") for each in given.voices)
-    options = {k: value_of(v) for k, v in (pair("set", each, f"{name}.OPTION=VALUE") for each in given.knobs)}
+    options = {k: value_of(v) for k, v in (pair("set", each, "OPTION=VALUE") for each in given.of(name))}
     source = Episodes(name, options, others, sampling=given.sampling)
     seats = source.voices
     if not seats:
@@ -87,7 +99,7 @@ def _on_suite(team: "Team[...]", given: Cast) -> "Callable[..., Trained]":
 
     if not given.suite:
         raise BadInput(f"{team.name} is a team: say what it is trained on with --suite (`motet suites`)")
-    team = cast(configure(team, given.knobs), given.model, given.voices)
+    team = cast(configure(team, given.of(team.name)), given.model, given.voices)
     policies = given.policies or dict.fromkeys(_trainable(team), "lora")
     shared = team.voices if "*" in policies else policies
     team = team.cast(
