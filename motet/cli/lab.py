@@ -42,8 +42,7 @@ def command(method: str, as_json: bool, as_card: bool, vary: tuple[str, ...], **
       motet lab debate --vary r=0,1,2,3 --vary skill=0.4,0.6
     """
     from motet.cli.words import configure, find_team
-    from motet.evals.lab import survey
-    from motet.evals.lab.vary import vary as explore
+    from motet.evals.lab import survey, sweep
     from motet.methods import METHODS
 
     if as_card and (as_json or vary or given["settings"]):
@@ -59,7 +58,7 @@ def command(method: str, as_json: bool, as_card: bool, vary: tuple[str, ...], **
             click.echo(card(method, on_progress=told))
             return
         options |= {"on_progress": told, **dict(_axis(team, words) for words in vary)}
-        found = explore(tried, **options) if vary else survey(tried, **options)
+        found = sweep(tried, **options) if vary else survey(tried, **options)
     if as_json:
         print_json(found.to_dict())
         return
@@ -76,7 +75,7 @@ def _axis(team: "Team[...]", words: str) -> tuple[str, tuple[Any, ...]]:
     """A name and its values; those of a knob of the method are read as `--set` reads them."""
     from motet.cli.words import configure, pair
     from motet.errors import BadInput
-    from motet.evals.lab.vary import WORLD
+    from motet.evals.lab.axes import WORLD
 
     name, values = pair("vary", words, "KNOB=V,V,…")
     if name in team.knobs and name not in WORLD:

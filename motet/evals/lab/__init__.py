@@ -6,7 +6,7 @@
 [False, True]
 """
 
-from motet.evals.lab.sweep import BASE, Cell, Sweep, survey, sweep
-from motet.evals.lab.vary import vary
+from motet.evals.lab.axes import sweep
+from motet.evals.lab.sweep import BASE, Cell, Sweep, survey
 
-__all__ = ["BASE", "Cell", "Sweep", "survey", "sweep", "vary"]
+__all__ = ["BASE", "Cell", "Sweep", "survey", "sweep"]

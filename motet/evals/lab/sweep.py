@@ -7,7 +7,6 @@ items, and as many of the votes are deceivers' as of the method's calls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -115,38 +114,6 @@ class Rivals:
         self.held: dict[tuple[Any, ...], list[float]] = {}
 
 
-def sweep(
-    tried: "str | Team[...]",
-    *,
-    items: int = 200,
-    seed: int = 0,
-    knobs: Mapping[str, Any] | None = None,
-    on_progress: Progress | None = None,
-    **axes: float | Sequence[float],
-) -> Sweep:
-    """Try a method in every combination of the worlds given.
-
-    Args:
-        tried: the name of a method, or a team; voices of it that are cast stay as they are.
-        items: runs in each world.
-        seed: of the first run.
-        knobs: of the method, other than those of its example.
-        on_progress: told how many worlds are done, and of how many.
-        **axes: knobs of a simulated solver (`skill`, `rho`, `judge`, …; see `motet.models.sim`) and
-            `deceivers`: a number, or several to vary. The others are those of `BASE`.
-
-    Raises:
-        UnknownName: no such method or knob. BadInput: more deceivers than seats, or no probability.
-
-    >>> sweep("self_consistency", items=20, skill=1.0).cells[0].gain.mean
-    0.0
-    """
-    values = {name: _several(value) for name, value in axes.items()}
-    worlds = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
-    base = {**BASE, **{name: value[0] for name, value in values.items()}}
-    return measure(subject(tried, **(knobs or {})), base, worlds, items, seed, on_progress)
-
-
 def survey(
     tried: "str | Team[...]",
     *,
@@ -233,11 +200,3 @@ def _singer(world: World) -> str:
         if name not in Skills.__struct_fields__:
             raise UnknownName("knob of a world", name, [*Skills.__struct_fields__, "deceivers"])
     return Sim(Skills(**knobs)).name  # type: ignore[arg-type]
-
-
-def _several(value: float | Sequence[float]) -> tuple[float, ...]:
-    if isinstance(value, (int, float)):
-        return (value,)
-    if not value:
-        raise BadInput("no values are given for a knob of the world; write skill=(0.4, 0.7) or skill=0.6")
-    return tuple(value)

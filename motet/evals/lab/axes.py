@@ -14,7 +14,7 @@ WORLD = (*Skills.__struct_fields__, "deceivers")
 """What can be planted; the other axes are knobs of the method."""
 
 
-def vary(
+def sweep(
     tried: "str | Team[...]",
     *,
     items: int = 200,
@@ -31,16 +31,17 @@ def vary(
         tried: the name of a method, or a team; voices of it that are cast stay as they are.
         items: runs in each combination.
         seed: of the first run.
-        knobs: of the method, the same in all combinations.
+        knobs: of the method, other than those of its example; the same in all combinations.
         on_progress: told how many combinations are done, and of how many.
         **axes: a number, or several to vary: knobs of a simulated solver (see `motet.models.sim`),
             `deceivers`, and knobs of the method that are numbers. A name that is both is the solver's.
+            What is not named is as in `BASE`.
 
     Raises:
-        UnknownName: no such method. BadInput: no such axis; no values, no numbers, or none that the knob may
-            have; or a knob that is set is varied too.
+        UnknownName: no such method or knob. BadInput: no such axis, no values, no numbers, or none that the knob may
+            have; more deceivers than seats; or a knob that is set is varied too.
 
-    >>> found = vary("self_consistency", items=20, n=(1, 5), skill=0.9)
+    >>> found = sweep("self_consistency", items=20, n=(1, 5), skill=0.9)
     >>> [(cell.world["n"], cell.calls) for cell in found.cells]
     [(1, 1.0), (5, 5.0)]
     """
