@@ -38,8 +38,8 @@ def sweep(
             What is not named is as in `BASE`.
 
     Raises:
-        UnknownName: no such method or knob. BadInput: no such axis, no values, no numbers, or none that the knob may
-            have; more deceivers than seats; or a knob that is set is varied too.
+        UnknownName: no such method or knob. BadInput: no such axis, no values, no numbers, or none that the
+            knob may have; more deceivers than seats; or a knob that is set is varied too.
 
     >>> found = sweep("self_consistency", items=20, n=(1, 5), skill=0.9)
     >>> [(cell.world["n"], cell.calls) for cell in found.cells]
