@@ -98,7 +98,7 @@ def _sample(tape: Tape) -> "EvalSample":
         output=ModelOutput.from_content(last.model if last else "none", (ended and ended.answer) or ""),
         scores={score.scorer: _score(score) for score in tape.scores if not score.call} or None,
         metadata={"method": started.team, "seed": started.seed, "item": started.task.id,
-                  "voices": started.voices, "knobs": started.knobs},
+                  "voices": started.voices, "knobs": tape.knobs},
         events=_events(tape),
         model_usage=_usages(tape.calls, "model"),
         role_usage=_usages(tape.calls, "voice"),
