@@ -6,16 +6,14 @@ same again. A model gives it in the next pass of the event loop, as nothing outs
 sooner; a tool at once and without a thread. So what is timed is Motet and the method, not what they use.
 
 Work: with no latency a run waits for nothing. What it costs is compared with two floors, measured in the same
-process, turn by turn with the method:
+process, turn by turn with the method. Both are teams that ask as often as the method, one wave after another,
+together what the method had in flight together, and do nothing else: they make no prompt, link nothing, read
+no reply and use no tool.
 
-- the bare floor, `× floor`: a run with no call; for each call what a recorded call costs whose prompt has two
-  lines and no schema; and for each step what it costs to go on with a reply, which is a pass of the event
-  loop and a transaction of the store. A use of a tool that is on the tape counts as a call, any other not at
-  all. This is the ratio of the requirement.
-- the floor of the same calls, `× same`: a team that sends what the method sent (the same messages, sampling,
-  schema and number of samples; together what was in flight together) and does nothing else: it makes no
-  prompt, links nothing and reads no reply. Where only this ratio is low, the prompts are long, and hashing
-  and storing them is what takes time.
+- the bare floor, `× floor`: each prompt has two short lines, and there is no schema. This is the ratio of the
+  requirement: the waves are the critical path, and a recorded call cannot cost less.
+- the floor of the same calls, `× same`: what is sent is what the method sent (the same messages, sampling,
+  schema). Where only this ratio is low, the prompts are long: hashing and storing them is what takes time.
 
 Time is the processor's, and of all runs the least counts: what other programs do adds to neither side. The
 same run is played over and over, so what a method remembers of an earlier run (schemas, answers read, indices
@@ -37,9 +35,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import groupby
 from math import inf
 from pathlib import Path
-from statistics import median
 from typing import Any
 from unittest.mock import patch
 
@@ -65,7 +63,6 @@ from motet.viewer.diagram import diagram
 SINGER = "sim:skill=0.6,judge=0.7"
 LATENCY_S = 0.02
 REPEAT = 40
-ASKS = 50
 LIMIT = 2.0
 RESULTS = Path(__file__).parent / "results" / "methods.json"
 
@@ -177,25 +174,28 @@ def ready_tools() -> Iterator[None]:
 
 
 @motet.team
-async def line(task, voice, *, asks: int = 1):
-    """Ask, and ask again: what a recorded call costs."""
-    for i in range(asks):
-        reply = await voice.ask(task, str(i))
-    return reply
+async def bare_calls(task, voice, *, waves: Sequence[Sequence[int]] = ()):
+    """Ask so many times, for so many samples, wave by wave."""
+    for step, wave in enumerate(waves):
+        asked = [(f"{step} {i}", n) for i, n in enumerate(wave)]
+        one = [voice.ask(task, words) if n == 1 else voice.ask_many(task, words, n=n) for words, n in asked]
+        replies = await all_of(one)
+    return replies[-1] if wave[-1] == 1 else replies[-1][-1]
 
 
 def same_calls(requests: Sequence[Request]) -> motet.Team:
     """A team that sends these requests wave by wave, each adding to the tape what is new in it."""
     known: set[str] = set()
-    waves: list[list[tuple[Request, Thread, Sequence[Message]]]] = [[] for _ in range(requests[-1].wave + 1)]
-    for request in requests:
+
+    def parted(request: Request) -> tuple[Request, Thread, Sequence[Message]]:
         heads = [""]
         for message in request.messages:
             heads.append(node_key(heads[-1], message))
         old = max(i for i, head in enumerate(heads) if not head or head in known)
-        sent = (request, Thread(request.messages[:old], heads[old]), request.messages[old:])
-        waves[request.wave].append(sent)
         known.update(heads, (node_key(heads[-1], reply.message) for reply in request.replies))
+        return request, Thread(request.messages[:old], heads[old]), request.messages[old:]
+
+    waves = [[parted(request) for request in wave] for wave in in_waves(requests)]
 
     @motet.team
     async def again(task):
@@ -211,6 +211,11 @@ def same_calls(requests: Sequence[Request]) -> motet.Team:
         return replies[-1][-1]
 
     return again
+
+
+def in_waves(requests: Sequence[Request]) -> list[list[Request]]:
+    """The requests in order, those of one wave together."""
+    return [list(wave) for _, wave in groupby(requests, key=lambda request: request.wave)]
 
 
 async def fastest(plays: Sequence[tuple[motet.Team, motet.Task]], repeat: int = REPEAT) -> list[float]:
@@ -261,46 +266,52 @@ async def measure(there: Subject) -> dict[str, float]:
     """The numbers of one method, with both floors measured beside it."""
     models: list[Ready] = []
     team = with_ready_models(there.cast(SINGER), models)
-    base, singer = subject("direct").task, model(SINGER)
-    one, many = (line.configured(asks=asks).cast(Ready(singer, None)) for asks in (1, ASKS))
-    stepping = line.configured(asks=ASKS).cast(Ready(singer))
     with ready_tools():
-        again = same_calls(await requests_of(team, there.task, models))
-        took = await fastest(
-            [(team, there.task), (again, there.task), (one, base), (many, base), (stepping, base)]
-        )
+        requests = await requests_of(team, there.task, models)
+        waves = [[request.n for request in wave] for wave in in_waves(requests)]
+        bare, base = bare_calls.configured(waves=waves).cast(Ready(model(SINGER))), subject("direct").task
+        plays = [(team, there.task), (same_calls(requests), there.task), (bare, base)]
+        work, same, floor = await fastest(plays)
         for ready in models:
             ready.latency_s = LATENCY_S
         begun = time.perf_counter()
         run = await team.arun(there.task, store=Store.memory())
         waited = time.perf_counter() - begun
-    work, same, one_s, many_s, stepping_s = took
-    call_s, step_s = (many_s - one_s) / (ASKS - 1), (stepping_s - many_s) / ASKS
     chain, steps = longest_chain(run.calls), diagram(run.tape).steps
-    floor = one_s + (len(run.calls) + len(run.tape.tools) - 1) * call_s + steps * step_s
     return {
         "calls": len(run.calls),
         "chain": chain,
         "steps": steps,
+        "floor_ms": 1e3 * floor,
         "work_ms": 1e3 * work,
         "over_floor": work / floor,
         "over_same": work / same,
         "waited_ms": 1e3 * waited,
-        "over_chain": waited / (chain * (LATENCY_S + call_s)),
-        "over_steps": waited / (steps * (LATENCY_S + call_s)),
-        "call_us": 1e6 * call_s,
-        "step_us": 1e6 * step_s,
-        "run_us": 1e6 * (one_s - call_s),
+        "over_chain": waited / (chain * LATENCY_S + floor),
+        "over_steps": waited / (steps * LATENCY_S + floor),
     }
 
 
-HEADS = ("method", "calls", "chain", "steps", "work", "× floor", "× same", "20 ms", "× chain", "× steps")
+HEADS = (
+    "method",
+    "calls",
+    "chain",
+    "steps",
+    "floor",
+    "work",
+    "× floor",
+    "× same",
+    "20 ms",
+    "× chain",
+    "× steps",
+)
 
 
 def cells(name: str, found: dict[str, float]) -> tuple[str, ...]:
     return (
         name,
         *(f"{found[key]:.0f}" for key in ("calls", "chain", "steps")),
+        f"{found['floor_ms']:.2f} ms",
         f"{found['work_ms']:.2f} ms",
         f"{found['over_floor']:.2f}",
         f"{found['over_same']:.2f}",
@@ -325,8 +336,7 @@ def main() -> None:
     found = {name: asyncio.run(measure(subject(name))) for name in names}
     table = [HEADS, ("---", *["--:"] * (len(HEADS) - 1)), *(cells(name, found[name]) for name in found)]
     print("\n".join(f"| {' | '.join(row)} |" for row in table))
-    run, call, step = (median(f[part] for f in found.values()) for part in ("run_us", "call_us", "step_us"))
-    print(f"\nA run costs {run:.0f} µs here, a recorded call {call:.0f} µs, a step {step:.0f} µs (medians).")
+    print()
     for key, words in RATIOS.items():
         worst = max(found, key=lambda name: found[name][key])
         over = [name for name in found if found[name][key] > LIMIT]

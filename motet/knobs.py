@@ -57,7 +57,8 @@ def _test(kind: Any) -> Callable[[Any], bool]:
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
+    plain = type(value) is list or type(value) is tuple  # asking for the abstract classes takes a while
+    return plain or (isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping))
 
 
 def complaint(name: str, value: Any, kind: Any) -> str:

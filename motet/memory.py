@@ -3,10 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import log
 from typing import Protocol
 
 from motet.types import Content, Linked, Reply
+
+_WORD = re.compile(r"\w+")
 
 
 class Memory(Protocol):
@@ -50,7 +53,7 @@ class BufferMemory:
 
 
 class BM25:
-    """Okapi BM25 over texts that are added one by one.
+    """Okapi BM25 over texts that are added one by one; a query looks only at texts that share its words.
 
     Args:
         texts: the first of them.
@@ -61,34 +64,39 @@ class BM25:
 
     def __init__(self, texts: Iterable[str] = (), *, k1: float = 1.5, b: float = 0.75) -> None:
         self.k1, self.b = k1, b
-        self._texts: list[Counter[str]] = []
         self._sizes: list[int] = []
-        self._holders: Counter[str] = Counter()
+        self._total = 0
+        self._holders: dict[str, list[tuple[int, int]]] = {}
+        """Of each word, the texts that hold it and how often."""
         for text in texts:
             self.add(text)
 
     def add(self, text: str) -> None:
         """Take in one more text."""
-        counts = Counter(_words(text))
-        self._texts.append(counts)
-        self._sizes.append(counts.total())
-        self._holders.update(counts.keys())
+        place, counts, size = len(self._sizes), *_counted(text)
+        for word, count in counts:
+            self._holders.setdefault(word, []).append((place, count))
+        self._sizes.append(size)
+        self._total += size
 
     def scores(self, query: str) -> list[float]:
         """How well each text fits a query, in the order in which they came; 0 when no word is shared."""
-        words = set(_words(query))
-        mean = sum(self._sizes) / max(1, len(self._sizes))
-        both = zip(self._texts, self._sizes, strict=True)
-        return [self._score(words, counts, size / (mean or 1)) for counts, size in both]
+        n, k1, sizes = len(self._sizes), self.k1, self._sizes
+        scores = [0.0] * n
+        short, per_word = k1 * (1 - self.b), k1 * self.b * n / (self._total or 1)
+        for word, _ in _counted(query)[0]:
+            if holders := self._holders.get(word):
+                rarity = log(1 + (n - len(holders) + 0.5) / (len(holders) + 0.5)) * (k1 + 1)
+                for place, count in holders:
+                    scores[place] += rarity * count / (count + short + per_word * sizes[place])
+        return scores
 
-    def _score(self, words: set[str], counts: Counter[str], size: float) -> float:
-        norm = self.k1 * (1 - self.b + self.b * size)
-        score = 0.0
-        for word in words & counts.keys():
-            holders = self._holders[word]
-            rarity = log(1 + (len(self._texts) - holders + 0.5) / (holders + 0.5))
-            score += rarity * counts[word] * (self.k1 + 1) / (counts[word] + norm)
-        return score
+
+@lru_cache(maxsize=1024)
+def _counted(text: str) -> tuple[tuple[tuple[str, int], ...], int]:
+    """How often each word comes in a text, and how many words it has."""
+    words = _WORD.findall(text.lower())
+    return tuple(Counter(words).items()), len(words)
 
 
 class RetrievalMemory:
@@ -121,7 +129,3 @@ class RetrievalMemory:
 
 def _exchange(question: str, reply: Reply) -> Linked:
     return Linked(f"Q: {question}\nA: {reply.text}", (reply,))
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())

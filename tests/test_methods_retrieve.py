@@ -296,7 +296,7 @@ def test_the_web_gives_titles_and_excerpts() -> None:
     assert hit.startswith("Boats: …") and "ferry" in hit and len(hit) < 80
     assert web.find("hot tea", 3) == ["Tea: Tea is drunk hot."] and web.find("zebra", 3) == []
     with pytest.raises(BadInput, match=r"pages\[0\]=\('a', 'b', 'c'\)"):
-        Pages([("a", "b", "c")])
+        play(hm_rag(pages=[("a", "b", "c")]).cast(says(1)), Task("?"))
     with pytest.raises(BadInput, match=r"triples\[0\]"):
         play(hm_rag(triples=[("a", "b")]).cast(says(1)), Task("?"))
 

@@ -3,8 +3,8 @@
 Nobody is told whom to speak to: who reads what follows from what each role watches.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from motet.concurrency import all_of
 from motet.types import Content
@@ -25,7 +25,7 @@ class Role(NamedTuple):
     makes: str
     watches: frozenset[str]
     needs: frozenset[str]
-    act: Callable[[Documents], Awaitable[Content | None]]
+    act: Callable[[Documents], Coroutine[Any, Any, Content | None]]
 
 
 class Pool:

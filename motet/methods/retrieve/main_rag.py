@@ -14,8 +14,8 @@ documents the final predictor answers alone.
 """
 
 from collections.abc import Sequence
-from math import log
-from statistics import mean, pstdev
+from math import log, sqrt
+from statistics import fmean
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -120,5 +120,7 @@ def log_odds(yes: float) -> float:
 
 
 def judge_bar(scores: Sequence[float], n: float) -> float:
-    """tau: the mean of the scores less `n` of their standard deviations."""
-    return mean(scores) - n * pstdev(scores)
+    """tau: the mean of the scores less `n` of their standard deviations; the best score is never below it."""
+    mean = fmean(scores)
+    sigma = sqrt(fmean([(score - mean) ** 2 for score in scores]))
+    return min(mean - n * sigma, max(scores))

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
-from motet.errors import BadInput
-from motet.knobs import complaint
 from motet.methods.retrieve.corpus import best, indexed
 from motet.tools.search import excerpt
 
@@ -97,14 +95,9 @@ class Pages:
     Args:
         pages: (title, text) pairs, or texts whose first line is the title.
         characters: length of an excerpt.
-
-    Raises:
-        BadInput: a page is neither.
     """
 
     def __init__(self, pages: Sequence[Page], characters: int = 300) -> None:
-        if wrong := complaint("pages", pages, Sequence[Page]):
-            raise BadInput(wrong)
         pairs = [page.partition("\n")[::2] if isinstance(page, str) else page for page in pages]
         self.characters = characters
         self._titles, self._texts = [t for t, _ in pairs], [text for _, text in pairs]
