@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from math import log, sqrt
+from math import inf, log, sqrt
 from random import Random
 from statistics import fmean
 from typing import Any
@@ -14,16 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from method_runs import accuracy, edges, is_right, noise, play, play_all, said_to, says
 
+import motet
 from motet import Task
 from motet.errors import BadInput, UnknownName
 from motet.methods import master, plangen
 from motet.methods.plan.bandit import Arm, Weights
 from motet.methods.plan.searchers import shares
+from motet.methods.plan.steps import LAST, MORE, concluded, path_text
 from motet.methods.plan.tree import Node, best_leaf
 from motet.models.scripted import Line, Scripted
-from motet.types import FailureKind, Message, Reply
+from motet.types import FailureKind, Message, Reply, fill
 
-MORE = "\nTo be continued."
+OPEN = "\nTo be continued."
 
 # ---- MASTER
 
@@ -58,8 +61,8 @@ def assessed(said: str) -> str:
 
 def test_a_failed_answer_lowers_its_ancestors_so_that_the_other_branch_is_tried() -> None:
     """The example of the paper's first figure."""
-    steps = [f"Read.{MORE}", f"Plan A.{MORE}", f"Plan B.{MORE}", "Answer: 7", f"Go on.{MORE}", "Answer: 42"]
-    run = play(master(b=2, E=3).cast(solver=Scripted([*steps, f"Go on.{MORE}"]), assessor=assessed))
+    steps = [f"Read.{OPEN}", f"Plan A.{OPEN}", f"Plan B.{OPEN}", "Answer: 7", f"Go on.{OPEN}", "Answer: 42"]
+    run = play(master(b=2, E=3).cast(solver=Scripted([*steps, f"Go on.{OPEN}"]), assessor=assessed))
     assert run.answer == "Answer: 42"
     solver = [(call.id, call.parents) for call in run.calls if call.voice == "solver"]
     root, plan_a, plan_b = solver[0][0], solver[1][0], solver[2][0]
@@ -92,12 +95,12 @@ def walker() -> Callable[[str], str]:
 
     def walk(said: str) -> str:
         if "Nothing is done yet" in said:
-            return f"I read the map.{MORE}"
+            return f"I read the map.{OPEN}"
         hops = int(re.findall(r"which (\d) doors", said)[0])
         been = doors(said, hops)[: hops - 1]
         more = rng.choices(DOORS, k=hops - len(been) if "all the steps" in said else 1)
         words = "".join(f"Door {d}. " for d in more)
-        return words + (f"\nAnswer: {' '.join([*been, *more])}" if len(been + more) == hops else MORE)
+        return words + (f"\nAnswer: {' '.join([*been, *more])}" if len(been + more) == hops else OPEN)
 
     return walk
 
@@ -138,11 +141,83 @@ def test_hard_questions_recruit_more_agents_and_an_assessor_that_sees_finds_the_
     assert seeing - max(blind, alone) > noise(0.3, n)
 
 
+@dataclass(eq=False)
+class Seen:
+    """A node of a search that plays on: its steps, how often it was visited, and what came of that."""
+
+    steps: tuple[Reply, ...] = ()
+    parent: "Seen | None" = None
+    visits: int = 0
+    worth: float = 0.0
+    children: list["Seen"] = field(default_factory=list)
+
+    def uct(self, c: float) -> float:
+        if not self.visits or not self.parent:
+            return inf
+        return self.worth / self.visits + c * sqrt(log(self.parent.visits) / self.visits)
+
+
+@motet.team
+async def playing_on(task, solver, assessor, *, b=5, simulations=16, c=0.3, marks=True):
+    """What MASTER does without: MCTS whose rewards are those of solutions played to their end (LATS, RAP).
+
+    An end is worth its score or, without marks, 0: the search stops at the first that is right.
+    """
+    root, ends = Seen(), []
+    for _ in range(simulations):
+        leaf = root
+        while leaf.children:
+            leaf = max(leaf.children, key=lambda child: child.uct(c))
+        if not (leaf.steps and concluded(leaf.steps[-1])):
+            grown = await solver.ask_many(asked(task, leaf.steps, MORE), n=b if leaf.steps else 1)
+            leaf.children = [Seen((*leaf.steps, step), leaf) for step in grown]
+            leaf = leaf.children[0]
+        steps = leaf.steps
+        if not concluded(steps[-1]):
+            steps = (*steps, await solver.ask(asked(task, steps, LAST)))
+        prompt = fill("{task}\nSteps:\n{path}", task=task, path=path_text(steps))
+        end = (await assessor.ask(prompt, schema=dict)).data
+        if end["correct"]:
+            return steps[-1]
+        ends.append((end["score"], steps[-1]))
+        while leaf:
+            leaf.visits, leaf.worth = leaf.visits + 1, leaf.worth + marks * end["score"]
+            leaf = leaf.parent
+    return max(ends, key=lambda scored: scored[0])[1]
+
+
+def asked(task: Task, steps: Sequence[Reply], wish: str) -> Any:
+    path = path_text(steps) if steps else "Nothing is done yet."
+    return fill("Question:\n{task}\n\n{path}\n\n{wish}", task=task, path=path, wish=wish)
+
+
+def words(run: motet.Run) -> int:
+    """Words read and written in a run: what stands for tokens here."""
+    nodes = [run.tape.path(call.node) for call in run.calls]
+    return sum(len(message.text.split()) for path in nodes for message in path)
+
+
+def test_without_playing_on_a_search_finds_more_at_equal_tokens() -> None:
+    """Also more than one line of steps (ReAct), which never goes back."""
+    n = 150
+    mazes = [maze(i, 4) for i in range(n)]
+
+    def run(team: motet.Team) -> tuple[float, float]:
+        runs = play_all(team.cast(solver=walker(), assessor=guide(1.0)), mazes)
+        return sum(map(is_right, runs)) / n, fmean(map(words, runs))
+
+    found, spent = run(master(b=5, E=5))
+    rivals = [master(b=1, E=15), playing_on, playing_on(b=3, simulations=33), playing_on(marks=False)]
+    for rival in rivals:
+        its, took = run(rival)
+        assert took > spent and found - its > noise(0.5, n)
+
+
 def test_what_stands_when_agents_or_their_assessor_fail() -> None:
     unassessed = play(master.cast(solver=says(7), assessor="sim:fail=1"))
     assert (unassessed.answer, len(unassessed.calls)) == ("Answer: 7", 3)
-    later = Scripted([Line(f"One.{MORE}", match="Nothing is done"), Line(error="timeout", match="")])
-    assert play(master.cast(solver=later, assessor=assessed)).answer == f"One.{MORE}"
+    later = Scripted([Line(f"One.{OPEN}", match="Nothing is done"), Line(error="timeout", match="")])
+    assert play(master.cast(solver=later, assessor=assessed)).answer == f"One.{OPEN}"
     never = play(
         master(E=1).cast(solver=Scripted(["Answer: 1", "Answer: 2", "Plan A. Answer: 3"]), assessor=no)
     )
@@ -176,7 +251,7 @@ def planner() -> Callable[[str], str]:
         given = re.findall(r"\nPicked day (\d)\.", said.partition("The steps so far:")[2])
         day = "0" if "on day 0" in said else given[-1] if given else str(rng.randrange(DAYS))
         if not given and "Take the next step only" in said:
-            return f"Hm.\nPicked day {day}.{MORE}"
+            return f"Hm.\nPicked day {day}.{OPEN}"
         return f"Answer: day {day} hour {rng.randrange(DAYS)}"
 
     return guess
@@ -254,10 +329,10 @@ def test_a_search_grows_the_paths_its_verifier_prefers() -> None:
         return json.dumps({"feedback": "", "reward": 90 if "best" in said else -90})
 
     for algorithm in ("tree_of_thoughts", "rebase"):
-        words = ["start", *(f"{word}{MORE}" for word in ("poor", "best", "bad")), *"xyz"]
+        words = ["start", *(f"{word}{OPEN}" for word in ("poor", "best", "bad")), *"xyz"]
         cast = {"solver": Scripted(words), "verifier": rank}
         run = play(plangen(algorithm=algorithm, r=1, n=3, T_b=0.1).cast("sim:fail=1", **cast))
-        assert run.answer == f"best{MORE}\n\nx"
+        assert run.answer == f"best{OPEN}\n\nx"
         assert len(run.calls) == 3 + 2 * 3 * 2
 
 
