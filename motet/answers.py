@@ -58,6 +58,14 @@ def extract(task: Task, text: str) -> str | None:
     return canonical(task, found) if found and found.strip() else None
 
 
+def wording(task: Task, text: str) -> str | None:
+    """Read the final answer out of a reply for people: a text as it was written, anything else canonical."""
+    if task.kind != "text":
+        return extract(task, text)
+    found = _read_text(task, _said(text))
+    return found.strip() or None if found else None
+
+
 def canonical(task: Task, answer: str) -> str:
     """Bring an answer to the one form that equal answers share.
 

@@ -6,7 +6,7 @@ from typing import TypeVar, Unpack
 from msgspec import Struct
 
 from motet.agent import Conversation, Knobs, Voice
-from motet.answers import extract
+from motet.answers import extract, wording
 from motet.concurrency import all_of
 from motet.errors import ModelError, NoAnswer
 from motet.structured import Shape
@@ -106,7 +106,7 @@ def tally(task: Task, replies: Sequence[Reply], *, of: int | None = None) -> Tal
 
 
 def majority(task: Task, replies: Sequence[Reply]) -> Linked:
-    """The answer that most replies give, linked to those replies.
+    """The answer that most replies give, in the words of the first of these, linked to them all.
 
     Raises:
         NoAnswer: no answer could be read in any of them.
@@ -114,7 +114,8 @@ def majority(task: Task, replies: Sequence[Reply]) -> Linked:
     counted = tally(task, replies)
     if counted.winner is None:
         raise NoAnswer(f"no answer to a {task.kind} task could be read in {len(replies)} replies")
-    return Linked(counted.winner, counted.votes[counted.winner])
+    votes = counted.votes[counted.winner]
+    return Linked(wording(task, votes[0].text) or counted.winner, votes)
 
 
 def leave_one_out(items: Sequence[T]) -> list[list[T]]:

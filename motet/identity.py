@@ -16,6 +16,7 @@ from motet.teams import Team
 @lru_cache(maxsize=512)
 def source_of(function: Callable[..., Any]) -> str:
     """The source text of a function; its byte code where there is no file (a REPL)."""
+    function = inspect.unwrap(function)
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):
@@ -90,7 +91,7 @@ def _sources(function: Callable[..., Any]) -> msgspec.Raw:
 
 def _plain(knob: Any) -> str:
     """A knob that is no data; a function is its source, since its address changes with every process."""
-    return source_of(knob) if isinstance(knob, FunctionType) else repr(knob)
+    return source_of(knob) if isinstance(inspect.unwrap(knob), FunctionType) else repr(knob)
 
 
 def _member(member: "Agent | Team[...]") -> Any:

@@ -61,6 +61,16 @@ def _is_list(value: Any) -> bool:
     return plain or (isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping))
 
 
+def in_words(knob: Any) -> str:
+    """A knob that is no data, as the tape names it: a function by its name, not by where it lies in memory.
+
+    >>> in_words(len), in_words(described)
+    ('builtins.len', 'motet.knobs.described')
+    """
+    name = getattr(knob, "__qualname__", None)
+    return f"{knob.__module__}.{name}" if isinstance(name, str) else repr(knob)
+
+
 def complaint(name: str, value: Any, kind: Any) -> str:
     """What is wrong with a value, as `NAME=VALUE: expected TYPE`; nothing when it fits.
 

@@ -12,12 +12,12 @@ import msgspec
 from msgspec import Struct
 
 from motet import __version__
-from motet.agent import Agent, Knobs, Voice, compose
+from motet.agent import Agent, Knobs, Voice, compose, those_answered
 from motet.budget import Budget, BudgetMeter
 from motet.call import parents_of
-from motet.concurrency import all_of
 from motet.errors import BadInput, BudgetExceeded, MotetError, NoAnswer, StoreError
 from motet.identity import prompts_of, team_identity
+from motet.knobs import in_words
 from motet.run import Run
 from motet.structured import Shape, parse
 from motet.tape import RECORDER, Ended, Listener, Recorder, Started, Store, Tape, project_store
@@ -105,7 +105,7 @@ class Performance(Struct, frozen=True):
             team_id=team_identity(team),
             task=recorder.task,
             voices=cast_names(team),
-            knobs=recorder.shortened(msgspec.to_builtins(team.knobs, enc_hook=repr)),
+            knobs=recorder.shortened(msgspec.to_builtins(team.knobs, enc_hook=in_words)),
             prompts=prompts_of(team.function),
             seed=self.seed,
             at=self.clock(),
@@ -136,8 +136,7 @@ class TeamVoice:
         """Give the parts to the team as its task. Its voices are named `NAME/VOICE` on the tape."""
         message, sources = compose(parts)
         recorder = RECORDER.get()
-        kind = recorder.task.kind if recorder else "text"
-        task = _Passage(prompt=message.text, kind=kind, origin=sources)
+        task = _passage(message.text, sources, recorder, whole=schema is not None)
         answer = await self.team.function(task, *bind(self.team, f"{self.name}/"), **self.team.knobs)
         text, links = read_answer(self.team.name, answer)
         calls = parents_of(links, recorder) if recorder else ()
@@ -153,8 +152,12 @@ class TeamVoice:
     async def ask_many(
         self, *parts: Content, n: int, schema: Shape | None = None, **knobs: Unpack[Knobs]
     ) -> list[Reply]:
-        """Play the team `n` times at once."""
-        return await all_of([self.ask(*parts, schema=schema, **knobs) for _ in range(n)])
+        """Play the team `n` times at once; performances that fail are missing.
+
+        Raises:
+            ModelError: all failed; it is the failure of the first. BudgetExceeded: the run may spend no more.
+        """
+        return await those_answered([self.ask(*parts, schema=schema, **knobs) for _ in range(n)])
 
     def chat(self) -> "TeamChat":
         """Begin a conversation that keeps its history."""
@@ -183,6 +186,20 @@ class _Passage(Task, frozen=True):
     @property
     def links(self) -> tuple[Reply, ...]:
         return self.origin
+
+
+def _passage(words: str, sources: tuple[Reply, ...], recorder: Recorder | None, whole: bool) -> _Passage:
+    """The task of a nested team: the run's, under other words, without what marks its answer.
+
+    Args:
+        whole: the reply is wanted as it is, not the answer in it.
+    """
+    if recorder is None:
+        return _Passage(words, origin=sources)
+    task = recorder.task
+    if whole:
+        return _Passage(words, meta=task.meta, origin=sources)
+    return _Passage(words, kind=task.kind, choices=task.choices, meta=task.meta, origin=sources)
 
 
 def bind(team: Team[...], prefix: str = "") -> list[Any]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from motet.answers import canonical, extract, gold_reply, instruction
+from motet.answers import canonical, extract, gold_reply, instruction, wording
 from motet.types import Task
 
 NUMBER, MATH, CODE, WORDS = (Task("?", kind=kind) for kind in ("number", "math", "code", "text"))
@@ -170,3 +170,9 @@ def test_the_gold_reply_is_read_as_the_target(task):
 def test_the_instruction_of_a_choice_shows_the_options():
     assert "A) Up  B) Down" in instruction(MOVES)
     assert gold_reply(MOVES) is None
+
+
+def test_an_answer_for_people_keeps_the_words_of_a_text_and_no_more():
+    assert wording(WORDS, "I think.\nAnswer: The *Old* Town.") == "The *Old* Town."
+    assert wording(NUMBER, "Answer: 1,000.0 apples") == "1000"
+    assert wording(WORDS, "") is None

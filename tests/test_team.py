@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from voices import Echo, review
 import motet
 from motet import Budget, Store, Task, Voices
 from motet.errors import BadInput, RunFailed, UnknownName
+from motet.identity import source_of
 from motet.models.scripted import Line, Scripted
 from motet.tape import Asking, Called, Delta, Ended, Started
 from motet.types import FailureKind
@@ -147,6 +149,23 @@ def test_identity_follows_source_prompts_knobs_and_cast() -> None:
     assert len(others) == 2
 
 
+@cache
+def measured(text: str) -> dict[str, float]:
+    return {text: 1.0}
+
+
+def test_a_function_as_a_knob_is_named_by_its_words_not_by_where_it_lies() -> None:
+    @motet.team
+    async def ranked(task, solver, *, embed: Any = None):
+        return await solver.ask(task)
+
+    team = ranked(embed=measured).cast(Scripted(["a"]))
+    assert team.identity == ranked(embed=measured).cast(Scripted(["a"])).identity
+    assert team.identity != ranked(embed=len).cast(Scripted(["a"])).identity
+    assert source_of(measured) == source_of(measured.__wrapped__)
+    assert team.run("Q").tape.started.knobs == {"embed": f"{__name__}.measured"}
+
+
 @motet.team
 async def chorus(task, singers: Voices, *, n: int = 3):
     replies = await motet.ask_all(singers.take(n), task)
@@ -164,6 +183,42 @@ def test_a_group_voice_goes_round_its_cast_and_sings_at_once() -> None:
     assert run.tape.ended is not None
     assert run.tape.ended.parents == ("1", "2", "3")
     assert run.wall_s < 0.05
+
+
+NESTED = [
+    Task("Which?", target="B", kind="choice", choices=("red", "blue", "green")),
+    Task("What is 2 + 2?", target="4", kind="number"),
+    Task("The capital of Norway?", target="oslo"),
+    Task("Simplify x + x.", target="2x", kind="math"),
+]
+
+
+@pytest.mark.parametrize("task", NESTED, ids=lambda task: task.kind)
+def test_a_team_that_votes_sings_for_every_kind_of_task(task: Task) -> None:
+    vote = motet.methods.self_consistency(n=3).cast("sim:skill=1")
+    nested = motet.methods.direct.cast(vote).run(task)
+    assert nested.answer == vote.run(task).answer == task.target
+
+
+def test_a_team_within_a_team_has_what_came_with_the_task_but_not_the_gold_answer() -> None:
+    seen: list[Task] = []
+
+    @motet.team
+    async def inner(task, voice):
+        seen.append(task)
+        return await voice.ask(task)
+
+    task = Task("Which?", target="A", kind="choice", choices=("x", "y"), tests="t", meta={"documents": ["d"]})
+    motet.methods.direct.cast(inner.cast(Scripted(["A"]))).run(task)
+    (passage,) = seen
+    assert (passage.choices, passage.meta, passage.kind) == (task.choices, task.meta, "choice")
+    assert (passage.target, passage.tests) == (None, "")
+
+
+def test_a_team_that_votes_may_be_a_judge() -> None:
+    jury = motet.methods.self_consistency(n=3).cast(lambda _: '{"best": 2}')
+    best = motet.methods.best_of_n(n=2).cast(solver=Scripted(["Answer: 1", "Answer: 4"]), judge=jury)
+    assert best.run(NESTED[1]).answer == "Answer: 4"
 
 
 def test_a_team_sings_a_voice_of_another_team() -> None:

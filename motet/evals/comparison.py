@@ -16,6 +16,7 @@ from motet.evals.budgeting import Currency, mean_spend, near
 from motet.evals.lineup import Entry
 from motet.evals.stats import Interval, mean_ci, never_seen, paired_bootstrap
 from motet.evals.verdict import Verdict, judge
+from motet.knobs import in_words
 from motet.performance import cast_names
 from motet.tape import Store
 
@@ -169,7 +170,7 @@ class _Summary:
             role=entry.role,
             team_id=entry.team.identity,
             voices=cast_names(entry.team),
-            knobs=msgspec.to_builtins(entry.team.knobs, enc_hook=repr),
+            knobs=msgspec.to_builtins(entry.team.knobs, enc_hook=in_words),
             runs=len(made),
             accuracy=bounded(mean_ci(self.marks(label)), 0.0),
             tokens=mean_spend(made, "tokens"),
