@@ -20,7 +20,7 @@ denominator. Everything that is not a `MotetError` is a bug of ours or of the te
 """
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from motet.types import Failure, FailureKind, Usage
 
@@ -34,6 +34,16 @@ class MotetError(Exception):
     def failure(self) -> Failure:
         """This error as data."""
         return Failure(self.kind, str(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _as_it_was, (type(self), self.args), self.__dict__
+
+
+def _as_it_was(kind: type[MotetError], args: tuple[Any, ...]) -> MotetError:
+    """An error from another process: what its constructor was given may not have come along."""
+    error = kind.__new__(kind)
+    error.args = args
+    return error
 
 
 class BadInput(MotetError, ValueError):

@@ -65,6 +65,9 @@ class Team(Generic[P]):
     parts: dict[str, tuple["Agent | Team[...]", ...]] = field(default_factory=dict)
     knobs: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.function.__doc__)
+
     @property
     def voices(self) -> dict[str, bool]:
         """The names of the voices; True for one that takes several members."""
@@ -209,9 +212,7 @@ def team(function: Callable[P, Awaitable[Answer]]) -> Team[P]:
     for name, default in knobs.items():
         if default is inspect.Parameter.empty:
             raise TypeError(f"the knob {name} of {function.__name__} needs a default")
-    made: Team[P] = Team(function, function.__name__, knobs=knobs)
-    object.__setattr__(made, "__doc__", function.__doc__)
-    return made
+    return Team(function, function.__name__, knobs=knobs)
 
 
 @lru_cache(maxsize=1024)

@@ -142,6 +142,11 @@ WRONG = {
     "no such kind": ("run", "direct", "hi", "--kind", "poem", "--json"),
     "no options": ("run", "direct", "hi", "--kind", "choice", "--choice", "a", "--json"),
     "no tests": ("run", "direct", "hi", "--kind", "code", "--target", "1", "--json"),
+    "tests of no program": ("run", "direct", "hi", "--tests", "assert True", "--json"),
+    "nothing to read": ("run", "direct", "hi", "--meta", "documents=@nowhere", "--json"),
+    "no such field": ("run", "swe_search", "hi", "--set", 'tree={"ww": 2}', "--json"),
+    "no such knob in a name": ("run", "debate:rounds=3", "hi", "--json"),
+    "twice the same": ("compare", "debate", "debate", "--suite", "arithmetic", "--json"),
     "no such suite": ("compare", "direct", "--suite", "arithmatic", "--json"),
     "of which method": ("compare", "direct", "--suite", "arithmetic", "--set", "n=1", "--json"),
     "method not here": ("compare", "direct", "--suite", "arithmetic", "--set", "debate.n=1", "--json"),
@@ -226,6 +231,14 @@ def test_the_list_of_methods_has_everything_and_fits_the_terminal(width: int, mo
         assert all(f"{knob}=" in words for knob in method["knobs"])
 
 
+def test_a_method_tells_its_idea_its_deviations_and_what_it_does_in_failure():
+    told, page = document("methods", "ragenta"), motet("methods", "ragenta").stdout
+    for word in ("idea", "deviates", "failure"):
+        assert told[word] and word.capitalize() in page
+    assert "--meta documents=@PATH" in " ".join(page.split())
+    assert "in a run of 1 call and 1 step" in motet("methods", "direct").stdout
+
+
 def test_runs_are_newest_first_with_their_end_also_when_marked():
     document("run", "direct", "first", *SIM)
     document("run", "direct", "second", "--model", "scripted:fails.jsonl", code=1)
@@ -276,6 +289,28 @@ def test_compare_sets_knobs_by_method_and_prints_the_comparison():
     assert made["n"] == 4 and made["currency"] == "calls"
     assert "self_consistency(n=3)" in [row["method"] for row in made["rows"]]
     assert "self_consistency" in motet(*words).stdout
+
+
+def test_one_method_is_compared_with_itself_under_other_knobs():
+    made = document("compare", "debate:n=2:r=1", "debate:r=2", "--suite", "arithmetic", "--n", "2", *SIM[:2])
+    names = [row["method"] for row in made["rows"] if row["role"] == "method"]
+    assert names == ["debate(n=2, r=1)", "debate(n=3)"]
+
+
+def test_what_comes_with_a_prompt_is_read_from_the_command_line(home: Path):
+    (home / "notes").mkdir()
+    (home / "notes" / "a.md").write_text("Ann has 4 keys.")
+    (home / "pets.sql").write_text("CREATE TABLE pet (name TEXT); INSERT INTO pet VALUES ('Bo');")
+    (home / "tests.py").write_text("assert double(2) == 4\n")
+    record = document("run", "main_rag", "How many?", "--meta", "documents=@notes", *SIM)
+    assert "Ann has 4 keys." in str(record["calls"][0]["messages"])
+    query = ("Who?", "--kind", "sql", "--target", "SELECT name FROM pet")
+    assert document("run", "chase_sql", *query, "--meta", "database=@pets.sql", *SIM[:2])["score"] == 1
+    program = home / "program.jsonl"
+    program.write_text(json.dumps({"reply": "```python\ndef double(n):\n    return 2 * n\n```"}) + "\n")
+    words = ("run", "direct", "Write double.", "--kind", "code", "--model", f"script:{program}")
+    assert document(*words, "--tests", "@tests.py")["score"] == 1
+    assert document(*words, "--tests", "assert double(2) == 5")["score"] == 0
 
 
 def test_doctor_checks_and_never_prints_a_key(monkeypatch: pytest.MonkeyPatch):

@@ -1,4 +1,5 @@
 import asyncio
+import pickle
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -8,7 +9,7 @@ from voices import Echo, review
 
 import motet
 from motet import Budget, Store, Task, Voices
-from motet.errors import BadInput, RunFailed, UnknownName
+from motet.errors import BadInput, RateLimited, RunFailed, UnknownName
 from motet.identity import source_of
 from motet.models.scripted import Line, Scripted
 from motet.tape import Asking, Called, Delta, Ended, Started
@@ -152,6 +153,18 @@ def test_identity_follows_source_prompts_knobs_and_cast() -> None:
 @cache
 def measured(text: str) -> dict[str, float]:
     return {text: 1.0}
+
+
+def test_a_team_keeps_its_docstring_whoever_sings() -> None:
+    vote = motet.methods.self_consistency
+    assert vote(n=3).cast("sim:skill=1").__doc__ == vote.__doc__
+    assert str(vote.__doc__).startswith("Sample `n` answers")
+
+
+def test_errors_travel_between_processes() -> None:
+    for error in (UnknownName("method", "debte", ["debate"]), RateLimited("slow down", retry_after_s=2.0)):
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
 def test_a_function_as_a_knob_is_named_by_its_words_not_by_where_it_lies() -> None:

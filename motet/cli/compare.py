@@ -60,6 +60,7 @@ def command(methods: tuple[str, ...], as_json: bool, **given: Any) -> int:
     \b
     Examples:
       motet compare direct debate self_consistency --suite arithmetic --n 40 --model local
+      motet compare debate:r=1 debate:r=2 --suite arithmetic --n 40
       motet compare debate mine.py:review --suite items.jsonl --set debate.rounds=1 --report out.html
     """
     from motet.evals.compare import compare
@@ -115,7 +116,7 @@ def prepare(methods: Sequence[str], options: Options) -> "list[Team[...]]":
     for voice in voices.values():
         if voice not in known:
             raise UnknownName("voice of these methods", voice, known)
-    return [
+    found = [
         cast(
             configure(team, knobs[team.name]),
             options.model,
@@ -123,6 +124,10 @@ def prepare(methods: Sequence[str], options: Options) -> "list[Team[...]]":
         )
         for team in teams
     ]
+    for i, team in enumerate(found):
+        if any(team.identity == other.identity for other in found[:i]):
+            raise BadInput(f"{methods[i]} is given twice; give it other knobs: {team.name}:KNOB=VALUE")
+    return found
 
 
 def _budget(options: Options) -> "Budget | str | None":

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from motet.methods import Method
     from motet.viewer.diagram import Diagram
 
+TOLD = ("Idea", "Deviates", "Failure")
+
 
 @click.command()
 @click.argument("name", required=False)
@@ -38,7 +40,7 @@ def command(name: str | None, as_json: bool) -> None:
     elif name is None:
         console().print(_listed(list(METHODS.values())))
     elif as_json:
-        print_json(METHODS[name].listing() | _drawn(_diagram(name)))
+        print_json(METHODS[name].listing() | _told(METHODS[name]) | _drawn(_diagram(name)))
     else:
         _tell(METHODS[name])
 
@@ -73,7 +75,11 @@ def _knobs(method: "Method") -> str:
 def _tell(method: "Method") -> None:
     import inspect
 
+    from rich.text import Text
+
+    from motet.evals.lab.card import section
     from motet.viewer.lanes import lanes
+    from motet.viewer.words import count
 
     rows = [
         ("family", method.family),
@@ -81,14 +87,34 @@ def _tell(method: "Method") -> None:
         ("calls", method.calls),
         ("voices", _voices(method)),
         ("knobs", _knobs(method) or "none"),
-        ("try", f'motet run {method.name} "What is 17 * 23?" --model local'),
+        ("try", _try(method)),
         ("when it helps", f"motet lab {method.name}"),
     ]
     click.echo(f"{method.name}\n\n{inspect.cleandoc(method.team.__doc__ or '')}\n")
     page, made = console(), _diagram(method.name)
     page.print(make_table((), rows))
-    page.print(f"\nwho speaks to whom, in a run of {made.calls} calls and {made.steps} steps\n", style="dim")
+    for word in TOLD:
+        if words := section(method, word):
+            page.print(f"\n{word}", style="bold")
+            page.print(Text(words[0].upper() + words[1:]))
+    length = f"{count(made.calls, 'call')} and {count(made.steps, 'step')}"
+    page.print(f"\nwho speaks to whom, in a run of {length}\n", style="dim")
     page.print(lanes(made, page.width))
+
+
+def _try(method: "Method") -> str:
+    """A command that gives the method something of the kind that it is for."""
+    from motet.evals.lab.examples import SUM, example
+
+    name, task = method.name, example(method.name).task
+    if task == SUM:
+        return f'motet run {name} "What is 17 * 23?" --model local'
+    if task.kind == "code" and not task.meta:
+        return f"motet compare {name} --suite mini-code --n 5 --model local"
+    kind = "" if task.kind == "text" else f" --kind {task.kind}"
+    wanted = [key for key in task.meta if key in method.team.knobs or len(task.meta) == 1]
+    meta = "".join(f" --meta {key}=@PATH" for key in wanted)
+    return f'motet run {name} "{task.prompt}"{kind}{meta} --model local'
 
 
 def _diagram(name: str) -> "Diagram":
@@ -96,6 +122,12 @@ def _diagram(name: str) -> "Diagram":
     from motet.viewer.diagram import diagram
 
     return diagram(subject(name).show().tape)
+
+
+def _told(method: "Method") -> dict[str, str]:
+    from motet.evals.lab.card import section
+
+    return {word.lower(): section(method, word) for word in TOLD}
 
 
 def _drawn(made: "Diagram") -> dict[str, Any]:

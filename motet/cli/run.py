@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from motet.tape import Live
     from motet.types import Task, TaskKind
 
-KINDS = ("text", "number", "choice", "math", "code")
+KINDS = ("text", "number", "choice", "math", "code", "sql")
 
 
 class Options(Struct, frozen=True):
@@ -26,6 +26,8 @@ class Options(Struct, frozen=True):
     target: str | None
     kind: "TaskKind"
     choices: tuple[str, ...]
+    tests: str
+    meta: tuple[str, ...]
     budget: str | None
     seed: int
     reuse: bool
@@ -47,6 +49,13 @@ class Options(Struct, frozen=True):
 @click.option(
     "--choice", "choices", multiple=True, metavar="TEXT", help="An option of a multiple-choice prompt."
 )
+@click.option("--tests", default="", metavar="@FILE", help="Python tests that mark a program.")
+@click.option(
+    "--meta",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="What comes with the prompt: documents, database, repository, …; KEY=@PATH reads a file or folder.",
+)
 @click.option("--budget", metavar="LIMITS", help="Hard limits: tokens=N,calls=N,money=DOLLARS,seconds=N.")
 @click.option("--seed", default=0, show_default=True, help="Goes into every call.")
 @click.option(
@@ -62,6 +71,8 @@ def command(method: str, prompt: str, as_json: bool, **options: Any) -> int:
     \b
     Examples:
       motet run self_consistency "What is 17 * 23?" --set n=5 --model openai:gpt-5-mini
+      motet run chase_sql "Which pets are cows?" --kind sql --meta database=@pets.sql
+      motet run ragenta "Who founded Oslo?" --meta documents=@notes
       motet run review.py:review - --voice writer=local --voice critic=sim:skill=0.9 < task.txt
     """
     run = perform(method, prompt, Options(**options))
@@ -96,13 +107,14 @@ def perform(method: str, prompt: str, options: Options) -> "Run":
         run = team.run(task, seed=options.seed, budget=budget, reuse=options.reuse, on_event=watch)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_what_is_kept(names)) from None
-    if options.target is not None:
+    if options.target is not None or options.tests:
         mark(run, task)
     return run
 
 
 def _task(prompt: str, options: Options) -> "Task":
     """What is asked, when it can be asked and marked."""
+    from motet.cli.words import read, read_meta
     from motet.types import Task
 
     if not prompt.strip():
@@ -110,8 +122,17 @@ def _task(prompt: str, options: Options) -> "Task":
     if (options.kind == "choice") != (len(options.choices) > 1):
         raise click.UsageError("--kind choice goes with two or more --choice TEXT, and they with it")
     if options.kind == "code" and options.target is not None:
-        raise click.UsageError("a program is marked by tests, not by --target: put it in a suite's file")
-    return Task(prompt, target=options.target, kind=options.kind, choices=options.choices)
+        raise click.UsageError("a program is marked by --tests @FILE, not by --target")
+    if options.tests and options.kind != "code":
+        raise click.UsageError("--tests goes with --kind code")
+    return Task(
+        prompt,
+        target=options.target,
+        kind=options.kind,
+        choices=options.choices,
+        tests=read(options.tests[1:]) if options.tests.startswith("@") else options.tests,
+        meta=read_meta(options.meta),
+    )
 
 
 def mark(run: "Run", task: "Task") -> None:
@@ -141,14 +162,15 @@ def _print_answer(answer: str) -> None:
 
 
 def _sum_up(run: "Run") -> None:
-    from motet.viewer.words import money, seconds, told
+    from motet.viewer.words import count, money, seconds, told
 
     if run.error:
         note(f"motet: no answer: {told(run.error)}")
     marked = "" if run.tape.score is None else f" · score {run.tape.score:g}"
     usage = run.usage
-    calls = f"{usage.calls} {'call' if usage.calls == 1 else 'calls'}"
-    spent = f"{calls} · {usage.tokens:,} tokens · {money(run.cost)} · {seconds(run.wall_s)}"
+    spent = (
+        f"{count(usage.calls, 'call')} · {usage.tokens:,} tokens · {money(run.cost)} · {seconds(run.wall_s)}"
+    )
     note(f"{run.id}: {spent}{marked}")
 
 

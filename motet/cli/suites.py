@@ -43,6 +43,8 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def _look_into(suite: "Suite", as_json: bool) -> None:
+    from motet.viewer.words import count
+
     asyncio.run(suite.validate())
     first = suite.tasks[:SHOWN]
     if as_json:
@@ -53,4 +55,4 @@ def _look_into(suite: "Suite", as_json: bool) -> None:
         return
     rows = [(task.id, " ".join(task.prompt.split())[:200], task.target or "(by its tests)") for task in first]
     console().print(make_table(("item", "prompt", "target"), rows))
-    note(f"{suite.name}: {len(suite)} items of kind {suite.kind}; its gold answers score 1")
+    note(f"{suite.name}: {count(len(suite), 'item')} of kind {suite.kind}; its gold answers score 1")

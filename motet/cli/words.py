@@ -1,13 +1,14 @@
 """What the words of the command line mean: teams, voices, knobs, budgets."""
 
 import inspect
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -20,11 +21,17 @@ from motet.teams import Team
 def find_team(name: str) -> Team[...]:
     """The method of this name, or the team NAME of `FILE.py:NAME` (`FILE.py` will do when it holds one team).
 
-    Teams whose runs builders of tuning data read (`motet tune`) have names too.
+    Knobs may follow, as in `debate:n=3:r=1`. Teams whose runs builders of tuning data read (`motet tune`)
+    have names too.
 
     Raises:
-        UnknownName: there is no such method or team. BadInput: the file cannot be loaded.
+        UnknownName: there is no such method, team or knob. BadInput: the file cannot be loaded.
     """
+    name, *settings = re.split(r":(?=\w+=)", name)
+    return configure(_plain_team(name), settings)
+
+
+def _plain_team(name: str) -> Team[...]:
     if name.endswith(".py"):
         path, attribute = name, ""
     else:
@@ -129,15 +136,60 @@ def _read(team: Team[...], knob: str, value: str) -> Any:
     wanted = get_type_hints(team.function).get(knob) or (Any if default is None else type(default))
     try:
         return msgspec.convert(value, wanted, strict=False)
-    except msgspec.ValidationError as error:
-        problem = error
-    try:
-        return msgspec.convert(msgspec.json.decode(value), wanted, strict=False)
-    except msgspec.ValidationError as error:
-        problem = error
-    except msgspec.DecodeError:
+    except msgspec.ValidationError:
         pass
+    try:
+        decoded = value_of(value)
+        _check_fields(f"{knob} of {team.name}", decoded, wanted)
+        return msgspec.convert(decoded, wanted, strict=False, dec_hook=_from_file)
+    except msgspec.ValidationError as error:
+        problem = error
     raise BadInput(f"{knob} of {team.name} is {value!r}, its default is {default!r}: {problem}") from problem
+
+
+def _from_file(kind: Any, value: Any) -> Any:
+    """A knob that lives in a file: its type says how it is `kept_in` one."""
+    if not (isinstance(value, str) and hasattr(kind, "kept_in")):
+        raise TypeError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
+    return kind.kept_in(value)
+
+
+def _check_fields(what: str, decoded: Any, wanted: Any) -> None:
+    """A misspelt field of a struct would be left out in silence."""
+    structs = [kind for kind in (get_args(wanted) or (wanted,)) if hasattr(kind, "__struct_fields__")]
+    for name in decoded if structs and isinstance(decoded, dict) else ():
+        known = [field for kind in structs for field in kind.__struct_encode_fields__]
+        if name not in known:
+            raise UnknownName(f"field of {what}", name, known)
+
+
+def read_meta(given: Sequence[str]) -> dict[str, Any]:
+    """What comes with a task, from `KEY=VALUE`: a value as JSON or as it is; `@FILE` for what the file holds
+    (data, if it is JSON), `@FOLDER` for the texts in it.
+
+    Raises:
+        BadInput: the file cannot be read as text or, where its name says so, as JSON.
+    """
+    pairs = dict(pair("meta", one, "KEY=VALUE, KEY=@FILE or KEY=@FOLDER") for one in given)
+    return {key: read(value[1:]) if value[0] == "@" else value_of(value) for key, value in pairs.items()}
+
+
+def read(path: str) -> Any:
+    """The text of a file, the data of a JSON file, or the texts of a folder's .md, .rst and .txt files.
+
+    Raises:
+        BadInput: it cannot be read so.
+    """
+    from motet.tools.search import SUFFIXES
+
+    try:
+        if Path(path).is_dir():
+            files = sorted(file for file in Path(path).rglob("*") if file.suffix in SUFFIXES)
+            return [file.read_text(encoding="utf-8") for file in files]
+        text = Path(path).read_text(encoding="utf-8")
+        return msgspec.json.decode(text) if path.endswith(".json") else text
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
+        raise BadInput(f"@{path} cannot be read: {error}") from error
 
 
 def read_budget(given: str) -> Budget:

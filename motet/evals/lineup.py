@@ -73,7 +73,8 @@ def entries_of(teams: "Sequence[Team[...]]", taken: set[str] | None = None) -> l
 
 def _label(team: "Team[...]") -> str:
     parameters = inspect.signature(team.function).parameters
-    changed = {k: v for k, v in team.knobs.items() if k == "n" or v != parameters[k].default}
+    usual = {k: p.default for k, p in parameters.items() if k != "n" or isinstance(p.default, float)}
+    changed = {k: v for k, v in team.knobs.items() if k not in usual or v != usual[k]}
     words = (f"{k}={v!r}" if len(repr(v)) <= 24 else f"{k}=…" for k, v in changed.items())
     return f"{team.name}({', '.join(words)})" if changed else team.name
 

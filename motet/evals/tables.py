@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from motet.evals.verdict import points
+from motet.viewer.words import count
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,7 +23,7 @@ def table(comparison: "Comparison") -> "Table":
     settings = comparison.settings
     made = Table(
         box=SIMPLE_HEAD,
-        title=f"{settings.suite}, {settings.n} items",
+        title=f"{settings.suite}, {count(settings.n, 'item')}",
         title_justify="left",
         pad_edge=False,
         leading=1,

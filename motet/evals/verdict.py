@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from motet.evals.stats import Interval
+from motet.viewer.words import count
 
 WORTH = 0.01
 """A gain that is surely smaller than this (one point) counts as none."""
@@ -51,7 +52,8 @@ def judge(name: str, gains: Sequence[float], gain: Interval, against: str, curre
     wish = f"about {needed:,} items would be needed" if needed > len(gains) else "more items would be needed"
     return Verdict(
         "unclear",
-        f"cannot tell from {len(gains)} items whether {name} earned its {currency}: {found}; {wish}.",
+        f"cannot tell from {count(len(gains), 'item')} whether {name} earned its {currency}: "
+        f"{found}; {wish}.",
         needed,
     )
 

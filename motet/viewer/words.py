@@ -41,6 +41,15 @@ def seconds(span: float) -> str:
     return f"{span:.1f} s" if span < 120 else f"{span / 60:.0f} min"
 
 
+def count(n: int, thing: str) -> str:
+    """How many of a thing there are.
+
+    >>> count(1, "call"), count(2000, "call")
+    ('1 call', '2,000 calls')
+    """
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
 def spent(usage: Usage, latency_s: float, cost: float | None = None) -> str:
     """What a call came to, in one short line."""
     words = [f"{usage.input_tokens:,}→{usage.output_tokens:,} tokens", seconds(latency_s)]

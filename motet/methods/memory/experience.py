@@ -27,6 +27,7 @@ class Experience:
 
     def __init__(self, episodes: Iterable[Episode] = ()) -> None:
         self.episodes: list[Episode] = []
+        self._file: Path | None = None
         self._index = BM25()
         for episode in episodes:
             self.keep(episode)
@@ -43,6 +44,26 @@ class Experience:
         except (OSError, msgspec.DecodeError) as error:
             raise BadInput(f"{path}: {error}; expected lines of {{problem, solution}}") from error
 
+    @classmethod
+    def kept_in(cls, path: str | Path) -> "Experience":
+        """The experience that a file holds, and into which it grows; begun where there is none yet.
+
+        The command line makes it of a path: `--set experience=FILE`.
+
+        Raises:
+            BadInput: the file can be neither read nor made, or a line of it is no episode.
+        """
+        try:
+            with Path(path).open("a+b") as file:
+                file.seek(0)
+                if (text := file.read()) and not text.endswith(b"\n"):
+                    file.write(b"\n")
+        except OSError as error:
+            raise BadInput(f"{error}; expected a file that can be written") from error
+        found = cls.read(path)
+        found._file = Path(path)
+        return found
+
     def write(self, path: str | Path) -> None:
         """Write it to a file, an episode a line."""
         Path(path).write_bytes(msgspec.json.Encoder().encode_lines(self.episodes))
@@ -52,6 +73,9 @@ class Experience:
         if episode not in self.episodes:
             self.episodes.append(episode)
             self._index.add(episode.problem)
+            if self._file:
+                with self._file.open("ab") as file:
+                    file.write(msgspec.json.encode(episode) + b"\n")
 
     def recall(self, problem: str, k: int) -> list[Episode]:
         """The `k` episodes whose problems share the rarest words with this one, best first."""
