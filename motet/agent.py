@@ -1,6 +1,6 @@
 """An agent: a model with instructions, tools and a memory, and the one loop that uses them."""
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from copy import copy
 from dataclasses import dataclass
 from math import inf
@@ -10,7 +10,7 @@ import msgspec
 
 from motet.call import Thread, call
 from motet.concurrency import all_of
-from motet.errors import BadInput, SchemaMismatch, ToolLoop
+from motet.errors import BadInput, ModelError, SchemaMismatch, ToolLoop
 from motet.memory import Memory
 from motet.models.names import as_model
 from motet.models.protocol import Model
@@ -66,7 +66,17 @@ class Voice(Protocol):
 
     async def ask_many(
         self, *parts: Content, n: int, schema: Shape | None = None, **knobs: Unpack[Knobs]
-    ) -> list[Reply]: ...
+    ) -> list[Reply]:
+        """Ask one question `n` times over.
+
+        Returns:
+            The replies, in order: at most `n`, at least one. Samples that are asked for one by one (of a
+            team, or an agent with tools or a schema) may fail one by one, and those that fail are missing.
+
+        Raises:
+            ModelError: no sample was answered; it is the failure of the first. BudgetExceeded: the run may
+                spend no more.
+        """
 
     def chat(self) -> Conversation: ...
 
@@ -124,9 +134,16 @@ class Agent:
     async def ask_many(
         self, *parts: Content, n: int, schema: Shape | None = None, **knobs: Unpack[Knobs]
     ) -> list[Reply]:
-        """Ask one question `n` times over: one request where the backend can draw several samples."""
+        """Ask one question `n` times over: one request where the backend can draw several samples.
+
+        With tools or a schema each sample is a loop of its own: those that fail are missing.
+
+        Raises:
+            ModelError: no sample was answered; it is the failure of the first. BudgetExceeded: the run may
+                spend no more.
+        """
         if self.tools or schema is not None:
-            return await all_of([self.ask(*parts, schema=schema, **knobs) for _ in range(n)])
+            return await those_answered([self.ask(*parts, schema=schema, **knobs) for _ in range(n)])
         return await Chat(self).branches(n, *parts, **knobs)
 
     def chat(self) -> "Chat":
@@ -252,6 +269,27 @@ class Chat:
         return compose(parts)
 
 
+async def those_answered(askings: Sequence[Coroutine[Any, Any, Reply]]) -> list[Reply]:
+    """Ask at once, and return the replies of those who answered, in order.
+
+    Raises:
+        ModelError: nobody answered; it is the failure of the first. BudgetExceeded: the run may spend no more.
+    """
+
+    async def one(asking: Coroutine[Any, Any, Reply]) -> Reply | ModelError:
+        try:
+            return await asking
+        except ModelError as error:
+            return error
+
+    outcomes = await all_of([one(asking) for asking in askings])
+    replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
+    for outcome in outcomes:
+        if not replies and isinstance(outcome, ModelError):
+            raise outcome
+    return replies
+
+
 def compose(parts: Sequence[Content]) -> tuple[Message, tuple[Reply, ...]]:
     """One user message from strings, tasks, replies and media, and the replies whose text is in it."""
     said: list[Part] = []
@@ -292,4 +330,4 @@ def _words_of(parts: Sequence[Content]) -> str:
     return "\n\n".join(str(p) for p in parts if not isinstance(p, Media))
 
 
-__all__ = ["Agent", "Chat", "Knobs", "Voice", "compose"]
+__all__ = ["Agent", "Chat", "Knobs", "Voice", "compose", "those_answered"]

@@ -308,7 +308,7 @@ def test_what_comes_with_a_prompt_is_read_from_the_command_line(home: Path):
     assert document("run", "chase_sql", *query, "--meta", "database=@pets.sql", *SIM[:2])["score"] == 1
     program = home / "program.jsonl"
     program.write_text(json.dumps({"reply": "```python\ndef double(n):\n    return 2 * n\n```"}) + "\n")
-    words = ("run", "direct", "Write double.", "--kind", "code", "--model", f"script:{program}")
+    words = ("run", "direct", "Write double.", "--kind", "code", "--model", f"scripted:{program}")
     assert document(*words, "--tests", "@tests.py")["score"] == 1
     assert document(*words, "--tests", "assert double(2) == 5")["score"] == 0
 

@@ -1,19 +1,22 @@
 """Voting, judging and synthesis: who reads whom, and what it is good for on voices of known skill."""
 
+import asyncio
 import json
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from method_runs import SUM, accuracy, edges, is_right, noise, play, play_all, said_to, says, sums
 from msgspec.structs import replace
 
-from motet import Agent, Team
+from motet import Agent, Budget, Team, tool
 from motet.methods import (
     best_of_n,
     chain_of_thought,
     direct,
     mixture_of_agents,
+    patched_moa,
     self_consistency,
     self_moa,
     self_moa_seq,
@@ -75,6 +78,45 @@ def test_without_a_usable_verdict_the_first_sample_stands(verdict: str) -> None:
     assert run.tape.ended and run.tape.ended.parents == ("1",)
 
 
+def test_one_candidate_needs_no_judge() -> None:
+    run = play(best_of_n(n=1).cast(solver=says(42), judge="sim:fail=1"))
+    assert is_right(run) and edges(run) == [("solver", ())]
+
+
+@tool
+def look(what: str) -> str:
+    """Look something up."""
+    return what
+
+
+SHAKY = "sim:skill=1,fail=0.5"
+ONE_BY_ONE = [
+    pytest.param(Agent(SHAKY, tools=[look]), id="agent with a tool"),
+    pytest.param(chain_of_thought.cast(SHAKY), id="team"),
+]
+
+
+@pytest.mark.parametrize("solver", ONE_BY_ONE)
+def test_samples_that_are_asked_for_one_by_one_fail_one_by_one(solver: Any) -> None:
+    run = play(best_of_n(n=6).cast(solver=solver, judge="sim:judge=1"))
+    good = [call.id for call in run.calls if call.node][:-1]
+    assert is_right(run) and 1 < len(good) < 6 < len(run.calls)
+    assert edges(run)[-1] == ("judge", tuple(good)), "in order"
+    assert f"{len(good)} candidate answers" in said_to(run, "judge")[0]
+    for method in (self_consistency(n=6), self_moa(n=6), self_moa_seq(n=6, w=2), patched_moa(n=6)):
+        assert is_right(play(method.cast("sim:skill=1,follow=0").cast(**{next(iter(method.voices)): solver})))
+
+
+@pytest.mark.parametrize("fails", [Agent("sim:fail=1,failure=timeout", tools=[look]), direct.cast("sim:fail=1")])
+def test_when_all_samples_fail_the_first_failure_is_raised_and_a_spent_budget_is_not_waited_for(
+    fails: Any,
+) -> None:
+    run = play(self_consistency(n=3).cast(fails))
+    assert run.error and run.error == run.calls[0].failure and len(run.calls) == 3
+    spent = play(self_consistency(n=3).cast(fails), budget=Budget(calls=2))
+    assert spent.error and spent.error.kind is FailureKind.BUDGET
+
+
 def test_best_of_n_is_as_good_as_its_judge() -> None:
     tasks, p, n = sums(150), 0.4, 4
     team = best_of_n(n=n).cast(solver=f"sim:skill={p}", judge="sim:judge=1")
@@ -118,6 +160,18 @@ def test_a_sliding_window_ends_as_well_as_one_long_prompt() -> None:
     assert 0.5 < sum(map(is_right, whole)) / len(tasks) < 1
 
 
+@pytest.mark.parametrize(
+    ("skill", "judge", "whole", "slid"), [(0.3, 0.8, 0.81, 0.745), (0.6, 0.5, 0.905, 0.87)]
+)
+def test_a_sliding_window_loses_up_to_a_tenth_under_an_aggregator_that_errs(
+    skill: float, judge: float, whole: float, slid: float
+) -> None:
+    voices = {"proposer": f"sim:skill={skill}", "aggregator": f"sim:skill=0,follow=1,judge={judge}"}
+    found = [accuracy(team.cast(**voices), sums(200)) for team in (self_moa(n=7), self_moa_seq(n=7, w=3))]
+    assert found == pytest.approx([whole, slid])
+    assert 0 < found[0] - found[1] < 0.1
+
+
 def test_a_sliding_window_carries_the_synthesis_and_stays_bounded() -> None:
     run = play(self_moa_seq(n=6, w=3).cast("sim:skill=1"))
     reading = [parents for voice, parents in edges(run) if voice == "aggregator"]
@@ -137,13 +191,29 @@ def test_sparse_layers_pass_on_what_the_judge_keeps() -> None:
     assert edges(run) == [
         *((name, ()) for name in layer),
         ("judge", ("1", "2", "3", "4")),
-        ("moderator", ("4", "2")),
+        ("moderator", ("1", "2", "3", "4")),
         *((name, ("4", "2")) for name in layer),
         ("judge", ("7", "8", "9", "10")),
-        ("moderator", ("10", "8")),
+        ("moderator", ("7", "8", "9", "10")),
         ("aggregator", ("10", "8")),
     ]
     assert len({said_to(run, name)[0] for name in layer}) == 4, "each proposer has another role"
+
+
+def test_the_moderator_hears_of_dissent_that_the_judge_leaves_out_and_both_are_asked_together() -> None:
+    asked = 0
+
+    async def together(prompt: str) -> str:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0)
+        assert asked == 2, "the judge and the moderator wait for each other"
+        return stops_when_all_agree(prompt) if "Should" in prompt else '{"best": [1, 2]}'
+
+    team = smoa(n=3, k=2, layers=3).cast(judge=together, moderator=together, aggregator=says(42))
+    run = play(team.cast(proposers=[says(42), says(42), says(7)]), budget=Budget(calls=5))
+    assert [voice for voice, _ in edges(run)][3:] == ["judge", "moderator"]
+    assert run.error and run.error.kind is FailureKind.BUDGET, "two of three agree: the layers go on"
 
 
 def test_a_judge_that_repeats_itself_or_fails_leaves_k_answers_all_the_same() -> None:
@@ -186,7 +256,7 @@ def test_sparse_prompts_cost_the_part_of_dense_ones_that_they_show() -> None:
     voices = {"proposers": Wordy(skill=0.7), "aggregator": MERGES}
     dense = play(mixture_of_agents(n=n).cast(**voices))
     sparse = play(smoa(n=n, k=k).cast(**voices, judge=TEACHES, moderator=goes_on))
-    shown = (n * k + 2 * n + k + k) / (n * n + n)  # replies read in a whole run, sparse over dense
+    shown = (n * k + 3 * n + k) / (n * n + n)  # replies read in a whole run, sparse over dense
     assert sparse.usage.input_tokens / dense.usage.input_tokens == pytest.approx(shown, rel=0.1)
 
 
@@ -202,3 +272,9 @@ def test_easy_items_stop_after_one_layer() -> None:
     assert len(run.calls) == 6 + 1 + 1 + 1
     hard = play(smoa(n=6, k=2).cast("sim:skill=0,wrong=1000").cast(moderator=stops_when_all_agree))
     assert len(hard.calls) > len(run.calls)
+
+
+def test_a_vote_on_texts_answers_in_the_words_of_a_voter() -> None:
+    said = iter(["Answer: the river Rhine.", "Answer: The River Rhine", "Answer: Danube"])
+    run = play(self_consistency(n=3).cast(lambda _: next(said)), Task("Which river?"))
+    assert run.answer == "the river Rhine."

@@ -29,9 +29,30 @@ def test_a_bug_is_mended_on_seeing_the_traceback(sandbox: str) -> None:
     assert edges(run) == [("programmer", ()), ("tester", ()), ("programmer", ("1", "2"))]
 
 
-def test_without_a_repair_the_bug_stays() -> None:
+def test_without_a_repair_the_bug_stays_and_no_tests_are_written() -> None:
     run = play(agent_coder(sandbox="monty", r=0).cast(programmer=programmer(), tester=lambda _: TESTS), TASK)
     assert run.answer == WRONG
+    assert edges(run) == [("programmer", ())]
+
+
+@pytest.mark.parametrize("way_out", ["sys.exit()", "os._exit(0)", "print('[0]'); raise SystemExit(0)"])
+def test_a_program_that_exits_before_its_tests_has_not_passed_them(way_out: str) -> None:
+    runaway = f"{WRONG[:-4]}\n\nimport os, sys\n{way_out}\n```"
+    hasty = Scripted([Line(RIGHT, match="The program ended before its tests"), Line(runaway, match="larger")])
+    team = agent_coder(sandbox="subprocess").cast(programmer=hasty, tester=lambda _: TESTS)
+    run = play(team, TASK)
+    assert run.answer == RIGHT
+    again = play(team, TASK)
+    assert [call.prompt for call in run.calls] == [call.prompt for call in again.calls]  # no chance in it
+    untested = play(team.cast(tester=Scripted([Line(error="timeout", match="")])), TASK)
+    assert untested.answer == runaway
+
+
+def test_what_a_program_does_as_the_main_one_is_not_done_under_tests() -> None:
+    main = "\n\nif __name__ == '__main__':\n    raise SystemExit(larger(1, 2))\n```"
+    finished = f"{RIGHT[:-4]}{main}"
+    team = agent_coder(sandbox="subprocess").cast(programmer=lambda _: finished, tester=lambda _: TESTS)
+    assert len(play(team, TASK).calls) == 2
 
 
 def test_the_tester_never_sees_code() -> None:

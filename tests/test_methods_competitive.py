@@ -205,7 +205,7 @@ def test_a_reply_that_breaks_the_rules_is_held_back_with_the_reason() -> None:
     recorded = panel(Task("Hello.", meta={"response": "Good day."}))
     assert recorded.answer == "Good day." and "responder" not in {call.voice for call in recorded.calls}
     unconcluded = panel(judges=safety(2, "Harm."), inference="sim:fail=1", voters="sim:fail=1")
-    assert (found := verdict(unconcluded.tape)) and (found.score, found.explanation) == (9, "Harm.")
+    assert (found := verdict(unconcluded.tape)) and (found.score, found.explanation) == (10, "Harm.")
     assert unconcluded.answer.endswith("Harm.")
     unjudged = panel(judges="sim:fail=1")
     assert unjudged.error and unjudged.error.kind is FailureKind.NO_ANSWER and verdict(unjudged.tape) is None

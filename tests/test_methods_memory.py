@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from method_runs import edges, is_right, play, said_to, says
 
 from motet import Agent, Store, Task, team
+from motet.cli import main
 from motet.errors import BadInput
 from motet.methods import Experience, Stream, generative_agents, xolver
 from motet.methods.memory import Episode, reflect
 from motet.methods.retrieve.corpus import trigrams
-from motet.models.scripted import Scripted
+from motet.models.scripted import Line, Scripted
 
 FAILS = "sim:fail=1"
 
@@ -83,16 +85,18 @@ def target(said: str) -> str:
 def test_roles_rounds_and_the_shared_memory() -> None:
     grades = iter([0.2, 0.7, 0.5, 0.1, 0.3, 0.6])
     crew = [Scripted([f"Answer: {i}{j}" for j in range(3)]) for i in range(2)]
-    team = olympiad().cast(
-        agents=crew,
-        judge=lambda _: json.dumps({"feedback": "Hm.", "score": next(grades)}),
-        verifier=passes_on,
-    )(T=3)
-    run = play(team, problem(0))
+
+    def grade(_: str) -> str:
+        score = next(grades)
+        return json.dumps({"feedback": f"Worth {score}.", "score": score})
+
+    run = play(olympiad().cast(agents=crew, judge=grade, verifier=passes_on)(T=3), problem(0))
     assert [v for v, _ in edges(run)] == [
-        "planner", *["agents_1", "agents_2", "judge", "judge"] * 3, "verifier",
+        "planner", *["agents_1", "judge", "agents_2", "judge"] * 3, "verifier",
     ]  # fmt: skip
     told = said_to(run, "agents_1")
+    assert "Feedback: Worth 0.7." in told[1] and "Feedback: Worth 0.2." in told[1], "what the judge said"
+    assert set(edges(run)[5][1]) >= {"3", "5"}, "and it is linked to the judge"
     assert "a chemist" in told[0] and "a pilot" in said_to(run, "agents_2")[0]
     scores = [[float(x) for x in re.findall(r"Score: ([\d.]+)", said)] for said in told[1:]]
     assert scores == [[0.7, 0.2], [0.7, 0.5]], "the best m of all rounds, so the top never falls"
@@ -102,6 +106,34 @@ def test_roles_rounds_and_the_shared_memory() -> None:
 
 def test_it_ends_when_the_shared_attempts_agree() -> None:
     assert len(play(olympiad()(T=5), problem(0)).calls) == 1 + 4 + 1
+    alone = play(olympiad()(T=2, m=1).cast(planner=lambda _: '{"roles": ["a pilot"]}'), problem(0))
+    assert len(alone.calls) == 2 + 2 * 2, "one attempt has nobody to agree with"
+
+
+def test_an_attempt_is_judged_while_others_are_still_at_work() -> None:
+    judged = asyncio.Event()
+
+    async def waits(_: str) -> str:
+        await asyncio.wait_for(judged.wait(), 1)
+        return "Answer: 6"
+
+    def judge(_: str) -> str:
+        judged.set()
+        return '{"feedback": "Fine.", "score": 1}'
+
+    run = play(olympiad()(T=1).cast(agents=[learns, waits], judge=judge), problem(0))
+    assert [v for v, _ in edges(run)][1:-1] == ["agents_1", "judge", "agents_2", "judge"]
+
+
+def test_an_agent_that_failed_is_told_the_question_with_the_attempts_of_the_others() -> None:
+    memory = Experience([Episode(problem(4).prompt, f"Answer: {problem(4).target}")])
+    late = Scripted([Line(error="server"), Line("Answer: 6"), Line("Answer: 6")])
+    others = Scripted([f"Answer: {i}" for i in range(3)])
+    run = play(olympiad(experience=memory)(T=3).cast(agents=[late, others]), problem(0))
+    _, again, once_more = said_to(run, "agents_1")
+    for said in ("a chemist", "What is the gronk of 6?", "Question:\nWhat is the gronk of 2?", "[1] Answer: 0"):
+        assert said in again
+    assert "Question:" not in once_more, "from there on it has its own history"
 
 
 def test_xolver_goes_on_without_those_that_fail() -> None:
@@ -125,6 +157,36 @@ def test_experience_is_kept_in_a_file(tmp_path: Path) -> None:
     for name in ("bad.jsonl", "none.jsonl"):
         with pytest.raises(BadInput, match=name):
             Experience.read(tmp_path / name)
+
+
+def test_the_command_line_keeps_experience_in_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MOTET_HOME", str(tmp_path / "home"))
+    rules = [
+        {"match": "as `roles`", "reply": '{"roles": ["a chemist", "a pilot", "a cook"]}'},
+        {"match": "as `feedback`", "reply": '{"feedback": "Fine.", "score": 0.9}'},
+        {"match": ".", "reply": "Nine."},
+    ]
+    (tmp_path / "crew.jsonl").write_text("\n".join(map(json.dumps, rules)))
+    (tmp_path / "lived.jsonl").write_text(json.dumps({"problem": "What is 4 + 4?", "solution": "Eight."}))
+
+    def motet(task: str, knob: str) -> dict[str, Any]:
+        words = ["run", "xolver", task, "--model", "scripted:crew.jsonl", "--set", knob, "--json"]
+        record: dict[str, Any] = json.loads(CliRunner().invoke(main, words).stdout)
+        return record
+
+    for file in ("lived", "begun"):
+        motet("What is 5 + 4?", f"experience={file}.jsonl")
+        again = motet("What is 6 + 5?", f"experience={file}.jsonl")
+        told = [call["messages"] for call in again["calls"] if call["agent"] == "agents_1"]
+        assert "What is 5 + 4?" in str(told) and ("Eight." in str(told)) == (file == "lived")
+    lived = Experience.read("lived.jsonl").episodes
+    assert [episode.problem for episode in lived] == ["What is 4 + 4?", "What is 5 + 4?", "What is 6 + 5?"]
+    for knob in ("experience=none/of.jsonl", "experience=crew.jsonl", "experience=3"):
+        assert "experience" in motet("What is 7 + 5?", knob)["error"]["message"]
+    assert "error" not in motet("What is 7 + 5?", "experience=null")
 
 
 # The memory stream

@@ -13,6 +13,7 @@ from method_runs import accuracy, edges, noise, play, said_to, says, sums
 
 from motet import Agent, Task
 from motet.errors import BadInput, UnknownName
+from motet.evals.stats import mean_ci
 from motet.methods import (
     agent_verse,
     direct,
@@ -169,6 +170,22 @@ def test_the_others_go_on_without_a_document_that_is_missing() -> None:
     assert broken.error and broken.error.kind is FailureKind.SERVER
 
 
+def test_a_program_that_exits_before_its_tests_has_not_passed_them() -> None:
+    def hasty(prompt: str) -> str:
+        mended = "The program ended before its tests" in prompt
+        return RIGHT if mended else f"{WRONG[:-4]}\n\nraise SystemExit\n```"
+
+    line = play(line_of_work(r=1).configured(sandbox="subprocess").cast(engineer=hasty), CODE)
+    tree = self_organized(sandbox="subprocess", r=1).cast(agents=hasty, tester=lambda _: TESTS)
+    assert line.answer.strip() == play(tree, CODE).answer.strip() == RIGHT.strip()
+
+
+def test_no_tests_are_written_that_are_never_run() -> None:
+    tree = self_organized(sandbox="monty", r=0).cast(agents=lambda _: RIGHT, tester=lambda _: TESTS)
+    voices = {call.voice for run in (play(line_of_work(r=0), CODE), play(tree, CODE)) for call in run.calls}
+    assert not voices & {"qa", "tester"}
+
+
 # Magentic-One
 
 
@@ -201,13 +218,47 @@ def test_a_worker_that_fails_again_and_again_leads_to_a_plan_without_it() -> Non
 
 
 @pytest.mark.parametrize(
-    ("moves", "plans"), [("-+-+-+-+", 0), ("--", 1), ("-+--", 1), ("----", 2), ("+++-", 0)]
+    ("moves", "plans"), [("-+-+-+-+", 0), ("--+", 1), ("-+--+", 1), ("----+", 2), ("+++-", 0), ("----", 1)]
 )
 def test_progress_takes_back_what_a_stall_has_added(moves: str, plans: int) -> None:
     turns = [ledger(progress=move == "+") for move in moves]
     script = Scripted([Line(turn, match="`done`", times=1) for turn in turns] + [Line("words", match="")])
     run = play(magentic_one(S=2, T=len(moves)).cast(orchestrator=script, agents=says(1)))
     assert sum("then write a new plan" in said for said in said_to(run, "orchestrator")) == plans
+
+
+def test_a_new_plan_is_made_for_the_turns_that_are_left_and_loses_nothing_that_was_said() -> None:
+    def lead(prompt: str) -> str:
+        if "`done`" in prompt:
+            return ledger(progress="Said so far:\n\n(nothing)" in prompt)
+        facts = "New facts." if "what was learnt" in prompt else "Facts."
+        return facts if "facts" in prompt.rpartition("\n\n")[2] else "Words."
+
+    def spoke(T: int) -> list[str]:
+        return [
+            voice for voice, _ in edges(play(magentic_one(S=1, T=T).cast(orchestrator=lead, agents=says(7))))
+        ]
+
+    assert spoke(2) == ["orchestrator"] * 3 + ["agents_1", "orchestrator", "agents_1", "orchestrator"]
+    run = play(magentic_one(S=1, T=3).cast(orchestrator=lead, agents=says(7)))
+    told = said_to(run, "orchestrator")
+    planning = next(said for said in told if "then write a new plan" in said)
+    assert planning.count("New facts.") == 1
+    assert "Answer: 7" not in told[-2] and told[-1].count("agents_1: Answer: 7") == 2
+
+
+def test_isolated_runs_again_and_again_give_a_rate_with_its_interval() -> None:
+    """One worker that fails every other time, asked twice: three runs in four succeed."""
+    team = magentic_one(S=9, T=2).cast(orchestrator=leader, agents=["sim:skill=1,fail=0.5"])
+    seeds = list(range(100))
+
+    def marks(order: list[int]) -> dict[int, bool]:
+        return {seed: play(team, seed=seed).answer == "Answer: 42" for seed in order}
+
+    once = marks(seeds)
+    assert marks(seeds[:-11:-1]).items() <= once.items()  # what one run does is nothing to the next
+    rate = mean_ci([float(right) for right in once.values()])
+    assert rate.low < 0.75 < rate.high < 0.9 and rate.low > 0.6
 
 
 def specialists() -> list[Agent]:
@@ -392,7 +443,7 @@ def test_a_mother_that_opens_another_function_does_not_lose_those_of_her_childre
         agents=[mother, child], tester=says("\n```python\nassert 0\n```")
     )
     written = play(team, CODE).answer
-    assert re.findall(r"def (\w+)", written) == ["helper_0", "total", "extra"]
+    assert re.findall(r"def (\w+)", written) == ["extra", "helper_0", "total"]
     with pytest.raises(BadInput, match="at most"):
         play(team.configured(D=30), CODE)
 
@@ -403,7 +454,7 @@ def test_the_tree_is_no_deeper_than_it_may_be_and_what_one_agent_reads_does_not_
         return self_organized(sandbox="monty", b=2, D=D, r=0).cast(agents=lambda _: always, tester=says(1))
 
     runs = [play(deep(D), CODE) for D in (1, 2, 3, 4)]
-    assert [len(run.calls) - 1 for run in runs] == [1, 3, 7, 15]
+    assert [len(run.calls) for run in runs] == [1, 3, 7, 15]
     longest = [max(len(run.tape.path(call.prompt)[-1].text) for call in run.calls) for run in runs]
     assert longest[1] == longest[2] == longest[3]
     failing = play(total(2, r=0).cast(agents=["sim:fail=1"]), CODE)
@@ -431,7 +482,7 @@ def test_functions_left_open_are_told_from_those_that_are_written(
 # Internet of Agents
 
 
-def act(state: str, who: str, say: str) -> str:
+def act(state: str, who: str | None, say: str) -> str:
     return json.dumps({"state": state, "next": who, "say": say})
 
 
@@ -502,6 +553,55 @@ def test_a_group_goes_on_while_a_task_is_under_way_and_a_pause_waits_for_it() ->
     run = play(internet_of_agents.cast(client=client, agents=[worker, chatter]))
     assert run.answer == "Answer: 42"
     assert "Tasks under way: agents_1" in said_to(run, "agents_2")[0]
+
+
+@pytest.mark.parametrize("following", [None, "client", "agents_1"])
+@pytest.mark.parametrize("state", ["discussion", "sync_task", "async_task", "pause"])
+def test_whoever_names_nobody_is_followed_by_the_next_in_turn(state: str, following: str | None) -> None:
+    turns = [act(state, following, "Go on."), act("conclusion", following, "Answer: 42")]
+    client = talk(*turns, members=["agents_1", "agents_2"])
+
+    async def next_in_turn(prompt: str) -> str:
+        return turns[1] if "It is your turn" in prompt else "Answer: 1"
+
+    run = play(internet_of_agents.cast(client=client, agents=[next_in_turn, says(7)]))
+    assert run.answer == "Answer: 42"
+    assert {call.voice for call in run.calls} <= {"client", "agents_1"} and len(run.calls) <= 4
+    if state == "async_task":
+        assert "Tasks under way: agents_1" in said_to(run, "client")[-1]
+    else:
+        assert "agents_1" in {call.voice for call in run.calls}
+
+
+def test_a_turn_may_leave_out_who_is_next() -> None:
+    client = talk('{"state": "conclusion", "say": "Answer: 42"}', members=["agents_1"])
+    run = play(internet_of_agents.cast(client=client, agents=says(1)))
+    assert (run.answer, len(run.calls)) == ("Answer: 42", 2)
+
+
+def test_a_conclusion_calls_off_the_tasks_under_way_but_hides_no_bug_in_them() -> None:
+    async def client(prompt: str) -> str:
+        if "`members`" in prompt:
+            return json.dumps({"members": ["agents_1"]})
+        if "Tasks under way: (nothing)" in prompt:
+            return act("async_task", "agents_1", "Begin.")
+        await asyncio.sleep(0.01)
+        return act("conclusion", None, "Answer: 42")
+
+    async def endless(_: str) -> str:
+        await asyncio.sleep(60)
+        return "too late"
+
+    def buggy(_: str) -> str:
+        raise ZeroDivisionError
+
+    team = internet_of_agents.cast(client=client)
+    run = play(team.cast(agents=endless))
+    assert run.answer == "Answer: 42"
+    called_off = [call.failure.kind for call in run.calls if call.failure]
+    assert called_off == [FailureKind.CANCELLED]
+    with pytest.raises(ZeroDivisionError):
+        play(team.cast(agents=buggy))
 
 
 STATES = ["discussion", "sync_task", "async_task", "pause", "conclusion"]

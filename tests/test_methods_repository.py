@@ -224,7 +224,9 @@ def test_its_tests_run_on_a_copy_in_the_sandbox(sandbox: str) -> None:
     good = run(Workspace(FILES).edited("ops.py", "a - b", "a + b"))
     assert good.ok and good.report == "2 of 2 tests pass"
     loop = run(Workspace({"test_x.py": "def test_x():\n    print('.' * 100_000)\n"}))
-    assert not loop.ok and "Stopped: output" in loop.report
+    assert not loop.ok and "did not come to their end (output)" in loop.report
+    left = run(Workspace(FILES).edited("ops.py", "def twice", "import os\nos._exit(0)\n\n\ndef twice"))
+    assert not left.ok and left.report == "The tests did not come to their end (done).\n"
 
 
 def test_a_folder_is_read_without_what_is_hidden_or_binary(tmp_path: Path) -> None:
@@ -255,6 +257,33 @@ def test_moves_are_read_from_words_and_no_move_finishes() -> None:
     )
     assert read_move("I am done.").kind == read_move("FINISH").kind == "FINISH"
     assert read_move("EDIT ops.py").old == ""
+
+
+def test_lines_of_an_edit_that_look_like_its_signs_belong_to_it() -> None:
+    heading = "Title\n=====\n\n>>>>> quoted"
+    for n, old in [(4, heading), (7, f"{heading}\n====\n>>>>")]:
+        signs = [sign * n for sign in "<=>"]
+        move = read_move(f"EDIT a.rst\n{signs[0]}\n{old}\n{signs[1]}\nMore\n====\n{signs[2]}\nThat is all.")
+        assert (move.old, move.new) == (old, "More\n====")
+    named = read_move("EDIT a\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n")
+    assert (named.old, named.new) == ("x", "y")
+    assert read_move("EDIT a\n<<<<\nx\n=====\ny\n>>>>").old == ""
+
+
+def test_tests_that_are_there_cannot_be_edited() -> None:
+    """A patch of the tests alone would make them pass."""
+    bend = "EDIT tests/test_ops.py\n<<<<\nassert add(2, 3) == 5\n====\nassert True\n>>>>"
+    fake = "EDIT tests/test_new.py\n<<<<\n====\nimport ops\nops.add = lambda a, b: a + b\n>>>>"
+    run = play(
+        swe_search(iterations=3, tree=EditTree(w=1), sandbox="subprocess").cast(
+            programmer=Scripted([bend, fake, "FINISH"]), valuer=valuer, discriminators=says(1), judge=says(1)
+        ),
+        BROKEN,
+    )
+    told = said_to(run, "programmer")
+    assert "is a test: mend what it tests" in told[1]
+    assert "0 of 2 tests pass" in told[2]
+    assert "tests/test_ops.py" not in run.answer
 
 
 @given(st.text(alphabet="VIEWSARCHDTFN <=>\n*`:a\x00", max_size=60))

@@ -2,7 +2,7 @@
 
 from method_runs import accuracy, edges, is_right, play, play_all, says, sums
 
-from motet.methods import cascade, self_consistency
+from motet.methods import cascade, direct, self_consistency
 from motet.models.scripted import Scripted
 from motet.types import FailureKind
 
@@ -30,6 +30,20 @@ def test_what_stands_when_a_voice_fails() -> None:
     assert play(cascade(k=3).cast(weak=weak(42, 42, 7), strong="sim:fail=1")).answer == "42"
     both = play(cascade.cast("sim:fail=1"))
     assert both.error and both.error.kind is FailureKind.SERVER
+
+
+def test_an_answer_that_can_be_read_stands_before_one_that_cannot() -> None:
+    mute = lambda _: "I cannot say."  # noqa: E731
+    agreed = play(cascade(k=4, threshold=1.0).cast(weak=weak(42, 42, 42, 7), strong=mute))
+    assert agreed.answer == "42" and len(agreed.calls) == 5
+    assert play(cascade.cast(weak=mute, strong=mute)).answer == "I cannot say."
+
+
+def test_a_weak_team_escalates_when_too_few_of_it_answer() -> None:
+    shaky = direct.cast("sim:skill=1,fail=0.5")
+    run = play(cascade(k=6, threshold=0.9).cast(weak=shaky, strong=says(0)))
+    assert run.answer == "Answer: 0"
+    assert is_right(play(cascade(k=6, threshold=0.2).cast(weak=shaky, strong=says(0))))
 
 
 def test_a_cascade_is_nearly_as_right_as_the_strong_voice_for_a_part_of_its_calls() -> None:

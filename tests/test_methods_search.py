@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -17,7 +17,7 @@ from motet.methods import best_of_n, direct, mcts, mixture_of_agents, patched, s
 from motet.methods.search.tree import NEUTRAL, Node
 from motet.models.rule import Rule
 from motet.tape.context import CALL
-from motet.types import FailureKind
+from motet.types import FailureKind, Message, Reply, Sampling
 
 MORE = '{"notes": "Better.", "done": false}'
 
@@ -73,54 +73,120 @@ def test_a_model_that_fails_is_not_built_upon_and_all_failing_ends_the_search() 
     assert none.error and none.error.kind is FailureKind.NO_ANSWER and len(none.calls) == 3
 
 
-def betters(gains: dict[str, float], seed: int) -> Callable[[str], str]:
-    """Betters the last answer that it is shown by a gain that depends on the kind of question."""
+class Improver:
+    """Betters an answer that it is shown by a gain that depends on the kind of question, and on luck.
 
-    def answer(said: str) -> str:
+    Args:
+        gains: by kind of question. seed: another seed is another improver of the same gains.
+        sees: whether it builds on the best answer it is shown; on any of them otherwise.
+    """
+
+    def __init__(self, gains: dict[str, float], seed: int, sees: bool) -> None:
+        self.gains, self.seed, self.sees = gains, seed, sees
+        self.name = self.identity = f"improver {seed}"
+
+    def answer(self, said: str, index: int) -> str:
         context = CALL.get()
         assert context and context.task
-        shown = re.findall(r"Answer: ([\d.]+)", said)
-        best = max(map(float, shown), default=0.0)
-        luck = Random(f"{seed} {context.task.prompt} {said} {context.index}").uniform(0.5, 1.5)
-        return f"Answer: {best + gains[context.task.meta['skill']] * luck:.3f}"
+        luck = Random(f"{self.seed} {context.task.prompt} {said} {index}")
+        shown = numbers(said) or [0.0]
+        ground = max(shown) if self.sees else luck.choice(shown)
+        return f"Answer: {ground + self.gains[context.task.meta['skill']] * luck.uniform(0.5, 1.5):.3f}"
 
-    return answer
+    async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
+        context = CALL.get()
+        assert context
+        drawn = [self.answer(messages[-1].text, context.index + i) for i in range(n)]
+        return [Reply(message=Message.say("assistant", text), model=self.name) for text in drawn]
+
+
+class Either(Improver):
+    """One of some improvers, at random each time."""
+
+    def __init__(self, improvers: Sequence[Improver]) -> None:
+        self.improvers = improvers
+        self.name = self.identity = "either"
+
+    def answer(self, said: str, index: int) -> str:
+        return Random(f"{said} {index}").choice(self.improvers).answer(said, index)
+
+
+def numbers(said: str) -> list[float]:
+    return [float(x) for x in re.findall(r"Answer: (-?[\d.]+)", said)]
 
 
 def by_quality(_: str) -> str:
     context = CALL.get()
     assert context
     quality = float(context.sources[-1].text.rpartition(" ")[2])
-    return f'{{"score": {min(1.0, max(0.0, quality / 4)):.4f}}}'
-
-
-def qualities(team: motet.Team, tasks: list[Task]) -> float:
-    answers = [float(run.answer.rpartition(" ")[2]) for run in play_all(team, tasks)]
-    return sum(answers) / len(answers)
-
-
-def test_toa_finds_who_is_good_at_what_and_beats_other_ways_to_spend_as_many_samples() -> None:
-    rules = [betters({"a": 0.6, "b": 0.1}, 1), betters({"a": 0.1, "b": 0.6}, 2)]
-    skilled = [Rule(rule, name=f"improver-{i}") for i, rule in enumerate(rules)]
-    tasks = [Task(f"{kind} {i}?", target="1", meta={"skill": kind}) for kind in "ab" for i in range(10)]
-    team = toa(n=2, N=9, c=0.1).cast(agents=skilled, judge=by_quality)
-    ours = qualities(team, tasks)
-    for rival in skilled:
-        assert ours > 2 * qualities(best_of_n(n=9).cast(solver=rival, judge=pick_best), tasks)
-        layered = mixture_of_agents(n=2, layers=5).cast(proposers=skilled, aggregator=rival)
-        assert ours > 1.2 * qualities(layered, tasks)
-    at_random = Rule(lambda said: Random(said).choice(rules)(said), name="either")
-    assert ours > 2 * qualities(best_of_n(n=9).cast(solver=at_random, judge=pick_best), tasks)
-    assert ours > 1.1 * qualities(self_refine(r=8).cast(writer=at_random, critic=lambda _: MORE), tasks)
-    for kind, expert in (("a", "agents_1"), ("b", "agents_2")):
-        runs = play_all(team, [task for task in tasks if task.meta["skill"] == kind])
-        asked = Counter(call.voice for run in runs for call in run.calls if call.voice != "judge")
-        assert asked[expert] > 0.75 * asked.total()
+    return f'{{"score": {min(1.0, max(0.0, quality / 8)):.4f}}}'
 
 
 def pick_best(said: str) -> str:
-    shown = [float(x) for x in re.findall(r"Answer: ([\d.]+)", said)]
+    shown = numbers(said)
     return f'{{"best": {shown.index(max(shown)) + 1}}}'
+
+
+ROUNDS = [Task(f"{kind} {i}?", target="1", meta={"skill": kind}) for kind in "ab" for i in range(10)]
+
+
+def quality(team: motet.Team, calls: int) -> float:
+    """The mean quality of a team's answers, which take it at most so many calls of all kinds."""
+    runs = play_all(team, ROUNDS)
+    assert max(len(run.calls) for run in runs) <= calls
+    return sum(float(run.answer.rpartition(" ")[2]) for run in runs) / len(runs)
+
+
+def pair(other: float, sees: bool) -> list[Improver]:
+    """Two improvers, each good at one kind of question."""
+    return [Improver({"a": 0.6, "b": other}, 1, sees), Improver({"a": other, "b": 0.6}, 2, sees)]
+
+
+def searched(models: list[Improver]) -> motet.Team:
+    return toa(n=2, N=9, c=0.1).cast(agents=models, judge=by_quality)
+
+
+def mixed(models: list[Improver], layers: int) -> list[motet.Team]:
+    """Mixtures of the two, in 2 * layers - 1 calls, under every aggregator."""
+    team = mixture_of_agents(n=2, layers=layers).cast(proposers=models)
+    return [team.cast(aggregator=last) for last in (*models, Either(models))]
+
+
+def without_search(models: list[Improver], n: int) -> list[motet.Team]:
+    """The best of `n` samples of one or either, and 9 drafts in a row with a critic between them."""
+    return [
+        team
+        for solver in (*models, Either(models))
+        for team in (
+            best_of_n(n=n).cast(solver=solver, judge=pick_best),
+            self_refine(r=8).cast(writer=solver, critic=lambda _: MORE),
+        )
+    ]
+
+
+def test_toa_makes_the_most_of_as_many_generations_and_finds_who_is_good_at_what() -> None:
+    """9 generations each: the 9 calls of TOA's reward model, and of rivals' judges, are not counted."""
+    for models, figure in ((pair(0.1, True), 4.86), (pair(-0.3, False), 2.84)):
+        ours = quality(searched(models), 18)
+        assert ours == pytest.approx(figure, abs=0.005)
+        assert all(ours > 1.7 * quality(rival, 9) for rival in mixed(models, 5))
+        assert all(ours > 1.3 * quality(rival, 18) for rival in without_search(models, 9))
+        for kind, expert in (("a", "agents_1"), ("b", "agents_2")):
+            runs = play_all(searched(models), [task for task in ROUNDS if task.meta["skill"] == kind])
+            asked = Counter(call.voice for run in runs for call in run.calls if call.voice != "judge")
+            assert asked[expert] > 0.75 * asked.total()
+
+
+def test_toa_pays_for_its_judge_where_models_spoil_answers_and_not_where_they_know_the_best() -> None:
+    """18 calls of all kinds each."""
+    blind, seeing = pair(-0.3, False), pair(0.1, True)
+    ours = quality(searched(blind), 18)
+    rivals = [quality(rival, 18) for rival in (*mixed(blind, 9), *without_search(blind, 17))]
+    assert ours > 1.15 * max(rivals) and max(rivals) == pytest.approx(2.36, abs=0.005)
+    ours = quality(searched(seeing), 18)
+    assert all(ours > 1.3 * quality(rival, 18) for rival in without_search(seeing, 17))
+    deeper = [quality(rival, 18) for rival in mixed(seeing, 9)]
+    assert min(deeper) > ours and max(deeper) == pytest.approx(5.08, abs=0.005)
 
 
 def test_toa_beats_as_many_samples_of_the_best_model_where_models_complement_each_other() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
@@ -24,6 +25,7 @@ from motet.models.scripted import Line, Scripted
 from motet.models.sim import wrong_answer
 from motet.tools.database import database_of, same_rows
 from motet.train.builders.sql_selection import sql_selection
+from motet.types import Message, Reply, Sampling
 
 SCRIPT = """CREATE TABLE pet (name TEXT, kind TEXT, age INTEGER);
 INSERT INTO pet VALUES ('Rex', 'dog', 3), ('Tom', 'cat', 5), ('Kit', 'cat', 1);"""
@@ -176,6 +178,69 @@ def test_a_query_that_finds_nothing_is_sent_back_too() -> None:
     )
     assert run.answer == RIGHT
     assert "[no rows]" in said_to(run, "fixer")[0]
+
+
+def test_a_repair_that_does_not_run_does_not_replace_a_query_that_does() -> None:
+    empty = "```sql\nSELECT name FROM pet WHERE kind = 'Cat'\n```"
+    fixer = Scripted([Line(error="server", match="FORM pet"), Line(TYPO, match=".")])
+    run = play(chase_sql.cast(generator=lambda _: empty, fixer=fixer, selector="sim:judge=1"), CATS)
+    assert run.answer == empty
+    assert "FORM pet" in said_to(run, "fixer")[-1], "a repair begins with what came of the last one"
+
+
+def test_a_query_is_mended_while_others_are_still_written() -> None:
+    mended = asyncio.Event()
+
+    async def writes(said: str) -> str:
+        if "Make up" in said:
+            await asyncio.wait_for(mended.wait(), 1)
+        return TYPO
+
+    def fixes(_: str) -> str:
+        mended.set()
+        return RIGHT
+
+    run = play(chase_sql.cast(generator=writes, fixer=fixes, selector="sim:judge=1"), CATS)
+    assert run.answer == RIGHT and len(said_to(run, "fixer")) == 3
+
+
+def test_results_in_another_order_are_not_equal_where_a_query_sorts() -> None:
+    names, turned = "SELECT name FROM pet", "SELECT name FROM (SELECT * FROM pet ORDER BY age)"
+    task = Task("Which pets are there, the young first?", kind="sql", meta={"database": SCRIPT})
+    tried = [
+        asyncio.run(desk(task).run(Reply(message=Message.say("assistant", query))))
+        for query in (f"{names} ORDER BY age", f"{names} ORDER BY age DESC", names, turned)
+    ]
+    rows = [[name for (name,) in t.rows or ()] for t in tried]
+    assert rows == [
+        ["Kit", "Rex", "Tom"],
+        ["Tom", "Rex", "Kit"],
+        ["Rex", "Tom", "Kit"],
+        ["Kit", "Rex", "Tom"],
+    ]
+    same = [[a.same(b) for a in tried] for b in tried]
+    assert same == [[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 1]]
+
+
+def test_the_selector_is_asked_which_order_is_right() -> None:
+    gold = "SELECT name FROM pet ORDER BY age"
+    up, down = (f"```sql\n{gold}{way}\n```" for way in ("", " DESC"))
+    task = Task("Which pets are there, the young first?", target=gold, kind="sql", meta={"database": SCRIPT})
+    generator = Scripted([Line(down, match="Divide"), Line(up, match="Think like"), Line(down, match=".")])
+    run = play(chase_sql.cast(generator=generator, fixer="sim:fail=1", selector="sim:judge=1"), task)
+    assert run.answer == up and len(said_to(run, "selector")) == 4
+
+
+def test_queries_are_drawn_at_the_temperature_that_is_set() -> None:
+    class Heard(Scripted):
+        async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
+            if "Make up" not in messages[-1].text:
+                heard.append((n, sampling.temperature))
+            return await super().sample(messages, n, sampling)
+
+    heard: list[tuple[int, float | None]] = []
+    play(chase_sql(n=2, temperature=0.3).cast("sim:judge=1", generator=Heard([Line(RIGHT, match=".")])), CATS)
+    assert heard == [(2, 0.3)] * 3
 
 
 def test_choice_by_pairs_beats_the_vote_and_stays_below_the_oracle() -> None:

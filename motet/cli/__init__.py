@@ -15,7 +15,7 @@ from motet.errors import BadInput, MissingExtra, MotetError, UnknownName
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Begin here": ("demo", "doctor"),
-    "Put teams to work": ("run", "compare", "lab", "play"),
+    "Put teams to work": ("run", "compare", "lab", "play", "serve"),
     "Look at what was kept": ("show", "runs", "export"),
     "See what there is": ("methods", "suites", "models", "envs"),
     "Train": ("tune", "train", "credit"),

@@ -1,5 +1,6 @@
 """One string names a model everywhere: in Python, on the command line, on the tape."""
 
+import os
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -83,13 +84,19 @@ def _program(name: str) -> Model:
 def _agent(name: str) -> Model:
     from motet.models.remote import RemoteAgent
 
-    return RemoteAgent(name.partition(":")[2])
+    return _known(RemoteAgent, name.partition(":")[2], os.getenv("MOTET_AGENT_TOKEN", ""))
 
 
 def _a2a(name: str) -> Model:
     from motet.models.a2a import A2A
 
-    return A2A(name.partition(":")[2])
+    return _known(A2A, name.partition(":")[2], os.getenv("MOTET_AGENT_TOKEN", ""))
+
+
+@lru_cache(maxsize=256)
+def _known(make: Callable[..., Model], address: str, token: str) -> Model:
+    """An agent elsewhere, made once for each token: one that is set later is shown from then on."""
+    return make(address, token=token)
 
 
 KINDS: dict[str, Kind] = {
@@ -107,8 +114,12 @@ KINDS: dict[str, Kind] = {
         "torch:FOLDER, torch:FILE.safetensors, torch:smollm2-135m, torch:tiny", "trainable weights", _torch
     ),
     "person": Kind("person", "somebody at the terminal", _person),
-    "agent": Kind("agent:http://HOST:PORT", "an agent in another process", _agent),
-    "a2a": Kind("a2a:http://HOST:PORT", "an agent behind the A2A protocol", _a2a),
+    "agent": Kind(
+        "agent:http://HOST:PORT", "an agent in another process (MOTET_AGENT_TOKEN)", _agent, shared=False
+    ),
+    "a2a": Kind(
+        "a2a:http://HOST:PORT", "an agent behind the A2A protocol (MOTET_AGENT_TOKEN)", _a2a, shared=False
+    ),
     "program": Kind("program:COMMAND", "a program: the prompt on stdin, the reply on stdout", _program),
 }
 """The families of names; any other PROVIDER:NAME goes to the provider library."""

@@ -3,15 +3,22 @@
     with serving(a2a_app(Performer(team)), public=PUBLIC) as address: …
 
 Its card is at `/.well-known/agent-card.json`; it takes messages of text at `/`, whole or streamed: a client
-that streams is told of each voice as it answers, and then the answer. Each message is a task of its own.
+that streams is told of each voice as it answers, and then the answer. Each message is a task of its own, and
+what it cost is in the metadata of its answer, under `motet/usage`. A task that is cancelled stops its run.
 """
 
 import asyncio
+import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from motet import __version__
-from motet.errors import MissingExtra, MotetError
+from motet.errors import BadInput, MissingExtra
+from motet.models.a2a import USAGE
 from motet.remote.performer import Performer
+from motet.run import Run
 from motet.tape import Called, Live
 
 if TYPE_CHECKING:
@@ -20,6 +27,9 @@ if TYPE_CHECKING:
 CARD = "/.well-known/agent-card.json"
 PUBLIC = (CARD,)
 TEXT = "text/plain"
+BROKEN = "the agent broke down on this task; whoever runs it can read why in its log"
+
+log = logging.getLogger(__name__)
 
 
 def a2a_app(performer: Performer, *, token: bool = False) -> "Starlette":
@@ -91,20 +101,40 @@ def agent_card(performer: Performer, address: str, token: bool = False) -> Any:
     return card
 
 
+async def _tried(performer: Performer, text: str, hear: Callable[[Live], None]) -> Run | str:
+    """A run, or why there is none, in words that whoever asked may read."""
+    try:
+        return await performer.run(text, on_event=hear)
+    except BadInput as error:
+        return str(error)
+    except Exception:  # the boundary with whoever asks: what a bug says is for us alone
+        log.exception("%s broke down on a task", performer.name)
+        return BROKEN
+
+
 def _executor(performer: Performer) -> Any:
     """The performer as an `AgentExecutor`."""
-    from a2a.helpers import new_task_from_user_message, new_text_part
+    from a2a.helpers import new_task, new_text_part
     from a2a.server.agent_execution import AgentExecutor, RequestContext
     from a2a.server.events import EventQueue
     from a2a.server.tasks import TaskUpdater
+    from a2a.types import Message, TaskState
 
     class Executor(AgentExecutor):
         async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-            assert context.message is not None
-            task = context.current_task or new_task_from_user_message(context.message)
+            message, id_, about = context.message, context.task_id or "", context.context_id or ""
+            assert message is not None
             if context.current_task is None:
+                task = new_task(id_, about, TaskState.TASK_STATE_SUBMITTED, history=[message])
                 await event_queue.enqueue_event(task)
-            updater = TaskUpdater(event_queue, task.id, task.context_id)
+            updater = TaskUpdater(event_queue, id_, about)
+
+            def words(text: str, run: Run | None = None) -> Message:
+                return updater.new_agent_message([new_text_part(text)], run and _spent(run))
+
+            text = context.get_user_input()
+            if not text.strip() or any(part.WhichOneof("content") != "text" for part in message.parts):
+                return await updater.reject(words("expected a message of text, and nothing else"))
             await updater.start_work()
             heard: asyncio.Queue[str] = asyncio.Queue()
 
@@ -112,22 +142,27 @@ def _executor(performer: Performer) -> Any:
                 if isinstance(event, Called) and event.node:
                     heard.put_nowait(f"{event.voice} has answered")
 
-            working = asyncio.create_task(performer.run(context.get_user_input(), on_event=hear))
+            working = asyncio.create_task(_tried(performer, text, hear))
             working.add_done_callback(lambda _: heard.put_nowait(""))
             try:
-                while words := await heard.get():
-                    await updater.start_work(updater.new_agent_message([new_text_part(words)]))
+                while news := await heard.get():
+                    await updater.start_work(words(news))
                 run = await working
-            except MotetError as error:
-                return await updater.failed(updater.new_agent_message([new_text_part(str(error))]))
             finally:
                 working.cancel()
+            if isinstance(run, str):
+                return await updater.failed(words(run))
             if run.error:
-                return await updater.failed(updater.new_agent_message([new_text_part(str(run.error))]))
-            await updater.add_artifact([new_text_part(run.answer)], name="answer")
+                return await updater.failed(words(str(run.error), run))
+            await updater.add_artifact([new_text_part(run.answer)], name="answer", metadata=_spent(run))
             return await updater.complete()
 
         async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
             await TaskUpdater(event_queue, context.task_id or "", context.context_id or "").cancel()
 
     return Executor()
+
+
+def _spent(run: Run) -> dict[str, Any]:
+    """What a run came to, as metadata."""
+    return {USAGE: msgspec.to_builtins(run.usage)}

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 LARGEST_BODY = 2**20  # bytes
+DEMANDED = (
+    "this server demands a token: send the header 'Authorization: Bearer TOKEN' "
+    "(a voice of Motet by name: set MOTET_AGENT_TOKEN)"
+)
 
 
 def is_loopback(host: str) -> bool:
@@ -61,7 +65,7 @@ class Guard:
             shown = headers.get("authorization", "")
             allowed = hmac.compare_digest(shown.encode(), f"Bearer {self._token}".encode())
             if not allowed and path not in self._public:
-                return 401, "this server demands a token: send the header 'Authorization: Bearer TOKEN'"
+                return 401, DEMANDED
         elif not is_loopback(urlsplit(f"//{headers.get('host', '')}").hostname or ""):
             return 403, f"host {headers.get('host', '')!r}: without a token only this machine is served"
         if method in ("POST", "PUT", "PATCH"):
@@ -137,7 +141,10 @@ def address_of(listening: socket.socket) -> str:
 
 def _listen(host: str, port: int, token: str) -> socket.socket:
     if not is_loopback(host) and not token:
-        raise BadInput(f"host {host!r} can be reached by others: give a token, or bind to 127.0.0.1")
+        raise BadInput(
+            f"host {host!r} can be reached by others: give a token (`motet serve` reads MOTET_SERVE_TOKEN), "
+            "or bind to 127.0.0.1"
+        )
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:

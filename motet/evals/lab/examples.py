@@ -6,11 +6,16 @@ that needs more (tests, a database, sources, a group of several) has its own lin
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from motet.methods import method
+from motet.evals.lab.actors import WORK, leader, mender, reader, stumbler
+from motet.methods import EditTree, method
+from motet.models.protocol import Model
 from motet.teams import Team
 from motet.types import Task
+
+if TYPE_CHECKING:
+    from motet.evals.lab.prepared import Training
 
 SUM = Task("What is 17 + 25?", target="42", kind="number")
 CATS = Task(
@@ -50,8 +55,20 @@ DOUBLE = Task(
     kind="code",
     tests="assert double(3) == 6",
 )
+MEND = Task(
+    f"answer() in {WORK} should return 17 + 25, and the remark beside it should say the same.",
+    target="42",
+    kind="number",
+    meta={
+        "repository": {
+            WORK: "def answer():\n    return 0\n",
+            "test_work.py": "from work import answer\n\n\ndef test_answer():\n    assert answer() == 42\n",
+        }
+    },
+)
 SINGER = "sim:skill=0.7,judge=0.8"
-THREE = {"agents": [SINGER, f"{SINGER},seed=1", f"{SINGER},seed=2"]}
+TRIO = [SINGER, f"{SINGER},seed=1", f"{SINGER},seed=2"]
+THREE = {"agents": TRIO}
 
 
 @dataclass(frozen=True)
@@ -62,11 +79,15 @@ class Example:
         task: what it is asked.
         knobs: other than the defaults.
         voices: who sings, where `SINGER` will not do; a group is a list.
+        acts: the form that some voices need a simulated solver in; see `motet.evals.lab.actors`.
+        training: how a method that learns is made ready; see `motet.evals.lab.prepared`.
     """
 
     task: Task = SUM
     knobs: Mapping[str, Any] = field(default_factory=dict)
     voices: Mapping[str, Any] = field(default_factory=dict)
+    acts: Mapping[str, Callable[[Model], Model]] = field(default_factory=dict)
+    training: "Training | None" = None
 
 
 def example(name: str) -> Example:
@@ -85,18 +106,37 @@ def example_team(name: str, singer: Any = SINGER, **knobs: Any) -> Team[...]:
     return team.configured(**{**shown.knobs, **knobs}).cast(**cast)
 
 
+def _by(name: str) -> "Training":
+    """A training, by its name."""
+    from motet.evals.lab import prepared
+
+    found: Training = getattr(prepared, name)
+    return found
+
+
 EXAMPLES: dict[str, Callable[[], Example]] = {
     "agent_coder": lambda: Example(DOUBLE, {"sandbox": "monty"}),
     "meta_gpt": lambda: Example(DOUBLE, {"sandbox": "monty"}),
     "self_organized": lambda: Example(DOUBLE, {"sandbox": "monty"}),
-    "swe_search": lambda: Example(DOUBLE),
+    "swe_search": lambda: Example(
+        MEND, {"iterations": 6, "tree": EditTree(w=2, D=2), "sandbox": "subprocess"}, acts={"programmer": mender}
+    ),
     "codecor": lambda: Example(DOUBLE, {"sandbox": "monty"}),
-    "chase_sql": lambda: Example(CATS),
+    "chase_sql": lambda: Example(CATS, acts={"generator": stumbler}),
     "e2g": lambda: Example(KEYS),
-    "mas_router": lambda: Example(voices=THREE),
+    "internet_of_agents": lambda: Example(voices=THREE, acts={"client": leader}),
+    "magentic_one": lambda: Example(voices=THREE),
+    "workforce": lambda: Example(
+        voices={"workers": TRIO}, acts={"planner": leader, "coordinator": leader}
+    ),
     "knapsack_composer": lambda: Example(voices=THREE),
-    "agent_store": lambda: Example(voices=THREE),
-    "improper_mixture": lambda: Example(voices=THREE),
+    "mas_router": lambda: Example(voices=THREE, training=_by("with_controller")),
+    "agent_store": lambda: Example(voices=THREE, acts={"manager": leader}, training=_by("with_tokens")),
+    "improper_mixture": lambda: Example(voices=THREE, training=_by("with_weights")),
+    "focal_fusion": lambda: Example(training=_by("with_fusion")),
+    "free_agents": lambda: Example(training=_by("with_season")),
+    "llm_selector": lambda: Example(training=_by("with_allocation")),
+    "symbolic_moe": lambda: Example(acts={"keyworder": reader}, training=_by("with_profiles")),
     "agent4debate": lambda: Example(
         knobs={"documents": [("Sums", "17 + 20 is 37, and 5 more is 42."), ("Pets", "Cats are quiet.")]}
     ),

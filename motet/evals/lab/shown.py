@@ -1,8 +1,10 @@
 """One run of a team to look at, in step: all that is asked at once is answered at once."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any, cast
 
 from motet.agent import Agent
@@ -12,6 +14,7 @@ from motet.performance import Performance, run_blocking
 from motet.run import Run
 from motet.tape import Store
 from motet.teams import Team
+from motet.tools.sandbox import SANDBOXES, Limits, Outcome, Sandbox
 from motet.types import Message, Reply, Sampling, Task
 
 SINGERS = (SINGER, "sim:skill=0.3,judge=0.5")
@@ -56,15 +59,64 @@ class InStep:
         return await self.model.sample(messages, n, sampling)
 
 
-def shown(team: Team[...], task: Task, given: Mapping[str, Any]) -> Run:
-    """Play a team in step: of a few runs the one with most calls, which shows most.
+def shown(casts: Sequence[Team[...]], task: Task) -> Run:
+    """Play a team in step: of a few runs of some casts the one that shows most.
 
-    Args:
-        given: who sings, where simulated voices will not do.
+    That is the one in which most voices speak, and most of them for the answer; then that with most calls.
     """
-    casts = [team.cast(**{voice: given.get(voice, s) for voice in team.voices}) for s in SINGERS]
-    runs = [_played(cast, task, seed) for cast in casts for seed in range(SEEDS)]
-    return max(runs, key=lambda run: (run.ok, len(run.calls)))
+    with remembered():
+        runs = [_played(cast, task, seed) for cast in casts for seed in range(SEEDS)]
+    return max(runs, key=_shows)
+
+
+def _shows(run: Run) -> tuple[bool, int, int, int]:
+    made = {call.id: call for call in run.calls}
+    ended = run.tape.ended
+    heard, new = set[str](), list(ended.parents if ended else ())
+    while new:
+        if (name := new.pop()) in made and name not in heard:
+            heard.add(name)
+            new += made[name].parents
+    speak, told = ({made[name].voice for name in names} for names in (made, heard))
+    return run.ok, len(speak), len(told), len(made)
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Sandboxes that are opened meanwhile say at once how the same program ended before."""
+    before = dict(SANDBOXES)
+    SANDBOXES.update({name: partial(_again, name, make) for name, make in before.items()})
+    try:
+        yield
+    finally:
+        SANDBOXES.update(before)
+
+
+@cache
+def _again(name: str, make: Callable[[], Sandbox]) -> Sandbox:
+    return Remembering(make())
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """A sandbox that runs the same program only once."""
+
+    box: Sandbox
+    ended: dict[Any, Outcome] = field(default_factory=dict)
+
+    async def run(
+        self,
+        code: str,
+        *,
+        files: Mapping[str, str | bytes] = {},
+        stdin: str = "",
+        limits: Limits = Limits(),
+    ) -> Outcome:
+        """Run it, or say how it ended."""
+        key = (code, *files.items(), stdin, limits)
+        if key not in self.ended:
+            self.ended[key] = await self.box.run(code, files=files, stdin=stdin, limits=limits)
+        return self.ended[key]
 
 
 def _played(team: Team[...], task: Task, seed: int) -> Run:

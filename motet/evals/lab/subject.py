@@ -1,18 +1,23 @@
 """What is put into the laboratory: a method as its example has it, or any team, with its seats counted."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from motet.errors import BadInput
 from motet.evals.lab.examples import SUM, example
-from motet.evals.lab.shown import shown
+from motet.evals.lab.shown import SINGERS, shown
 from motet.methods import method
+from motet.models.names import model
+from motet.models.protocol import Model
 from motet.run import Run
 from motet.teams import Team
 from motet.types import Task
+
+if TYPE_CHECKING:
+    from motet.evals.lab.prepared import Training
 
 
 @dataclass(frozen=True)
@@ -22,13 +27,17 @@ class Subject:
     Args:
         team: uncast, with its knobs.
         given: who sings a voice in its example; what is simulated there is cast anew.
+        acts: the form that some voices need a simulated solver in.
+        training: how a method that learns is made ready in each world.
     """
 
     team: Team[...]
     task: Task = SUM
     given: Mapping[str, Any] = field(default_factory=dict)
+    acts: Mapping[str, Callable[[Model], Model]] = field(default_factory=dict)
+    training: "Training | None" = None
 
-    def cast(self, honest: str, liar: str = "", deceivers: int = 0) -> Team[...]:
+    def cast(self, honest: Any, liar: Any = "", deceivers: int = 0) -> Team[...]:
         """The team with simulated voices, the last of which may be deceivers.
 
         Those are the last members of its group; in a team without a group, its last voices.
@@ -40,21 +49,31 @@ class Subject:
             raise BadInput(
                 f"deceivers={deceivers!r}: {self.team.name} has {len(self.seats)} seats, one of them honest"
             )
-        cast = {voice: self.given.get(voice, honest) for voice in self.team.voices} | {
-            voice: [honest] * size if self.team.voices[voice] else honest
-            for voice, size in self._sizes.items()
-        }
-        seats = list(self.seats)
-        for voice in seats[len(seats) - deceivers :]:
-            if not self.team.voices[voice]:
-                cast[voice] = liar
-        if self.group and deceivers:
-            cast[self.group] = [honest] * (self._sizes[self.group] - deceivers) + [liar] * deceivers
+        return self.seated(honest, [honest] * (len(self.seats) - deceivers) + [liar] * deceivers)
+
+    def seated(self, other: Any, singers: Sequence[Any]) -> Team[...]:
+        """The team with a singer for each of its seats, in their order, and another in all other places."""
+        places = [(voice, i) for voice, size in self._sizes.items() for i in range(size)]
+        seats = [place for place in places if not self.group or place[0] == self.group]
+        taken = dict(zip(seats, singers, strict=True))
+        cast = {voice: self.given.get(voice, other) for voice in self.team.voices}
+        for voice, size in self._sizes.items():
+            members = [self._acting(voice, taken.get((voice, i), other)) for i in range(size)]
+            cast[voice] = members if self.team.voices[voice] else members[0]
         return self.team.cast(**cast)
+
+    def _acting(self, voice: str, singer: Any) -> Any:
+        """A simulated solver in the form that the voice needs; anything else as it is."""
+        plays = voice in self.acts and isinstance(singer, str) and singer.startswith("sim:")
+        return self.acts[voice](model(singer)) if plays else singer
 
     def show(self) -> Run:
         """A run in step, to look at."""
-        return shown(self.team, self.task, self.given)
+        casts = []
+        for singer in SINGERS:
+            voices = {voice: self.given.get(voice, singer) for voice in self.team.voices}
+            casts.append(self.team.cast(**{v: self._acting(v, given) for v, given in voices.items()}))
+        return shown(casts, self.task)
 
     @property
     def group(self) -> str | None:
@@ -90,7 +109,8 @@ def subject(tried: "str | Team[...]", **knobs: Any) -> Subject:
     """
     if isinstance(tried, str):
         there = example(tried)
-        return Subject(method(tried).team.configured(**{**there.knobs, **knobs}), there.task, there.voices)
+        team = method(tried).team.configured(**{**there.knobs, **knobs})
+        return Subject(team, there.task, there.voices, there.acts, there.training)
     given = {voice: list(cast) if tried.voices[voice] else cast[0] for voice, cast in tried.parts.items()}
     return Subject(tried.configured(**knobs), given=given)
 

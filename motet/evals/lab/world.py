@@ -23,6 +23,7 @@ PLANTED = (*(k for k in Skills.__struct_fields__ if k not in ("skills", "failure
 """What may vary: numbers that change what is measured."""
 
 WEAK = 0.5
+NAMES = ("algebra", "biology", "chemistry", "drama", "economics", "geography", "history", "law", "music")
 
 BASE: World = {
     "skill": 0.6, "rho": 0.0, "judge": 0.6, "deceivers": 0, "weak": 0, "profile": 0,
@@ -84,7 +85,7 @@ def specialists(world: World, seats: int) -> Profiles:
     """A topic for each seat, in which it is as good as `profile` of the way to the best that its mean allows.
 
     >>> specialists({**BASE, "profile": 1}, 3)[0]
-    {'topic1': 1.0, 'topic2': 0.4, 'topic3': 0.4}
+    {'algebra': 1.0, 'biology': 0.4, 'chemistry': 0.4}
     """
     share, p = world.get("profile", 0), world["skill"]
     if not 0 <= share <= 1:
@@ -95,7 +96,7 @@ def specialists(world: World, seats: int) -> Profiles:
         raise BadInput(f"profile={share!r}: there is {seats} seat; topics are shared out among two or more")
     own = p + share * (min(1.0, seats * p) - p)
     other = (seats * p - own) / (seats - 1)
-    names = [f"topic{i + 1}" for i in range(seats)]
+    names = [NAMES[i] if i < len(NAMES) else f"topic {i + 1}" for i in range(seats)]
     return [{t: round(own if t == mine else other, 4) for t in names} for mine in names]
 
 

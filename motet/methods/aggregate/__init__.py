@@ -19,7 +19,7 @@ from motet.methods.info import Method
 
 METHODS: dict[str, Method] = {
     "self_consistency": Method(self_consistency, "aggregate", "Wang et al. 2022, arXiv:2203.11171", "n"),
-    "best_of_n": Method(best_of_n, "aggregate", "Cobbe et al. 2021, arXiv:2110.14168", "n + 1"),
+    "best_of_n": Method(best_of_n, "aggregate", "Cobbe et al. 2021, arXiv:2110.14168", "n + min(1, n - 1)"),
     "mixture_of_agents": Method(
         mixture_of_agents, "aggregate", "Wang et al. 2024, arXiv:2406.04692", "n * (layers - 1) + 1"
     ),

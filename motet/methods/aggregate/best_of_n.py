@@ -2,11 +2,11 @@
 
 Paper: Cobbe et al. 2021, arXiv:2110.14168 (sample, rank with a verifier, keep the best).
 Idea: to recognise a good answer is easier than to give one.
-Calls: n + 1.
+Calls: n + min(1, n - 1): one answer needs no judge.
 Deviates: the verifier is a voice that is asked once and sees all samples side by side, not a trained scorer
 of one at a time.
-Failure: the samples are one request; when it fails, the run fails. When the judge fails, the first sample is
-the answer, as it would be with n = 1.
+Failure: a sample that fails is missing; when all do, the run fails. When the judge fails, the first sample is
+the answer. Samples of a model are one request and fail together.
 """
 
 from motet.agent import Voice
@@ -37,10 +37,12 @@ async def best_of_n(
     at_least(1, n=n)
     form = instruction(task)
     samples = await solver.ask_many(task, STEPS, form, n=n, temperature=temperature)
+    there = len(samples)
+    if there == 1:
+        return samples[0]
+    prompt = fill(JUDGE, task=task, n=there, form=form, candidates=samples)
     try:
-        verdict = await judge.ask(
-            fill(JUDGE, task=task, n=n, form=form, candidates=samples), schema=one_of(n)
-        )
+        verdict = await judge.ask(prompt, schema=one_of(there))
     except ModelError:
         return samples[0]
     best = samples[verdict.data.best - 1]

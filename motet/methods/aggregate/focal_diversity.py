@@ -8,6 +8,7 @@ chance that two do, the negative correlation of the focal member is 1 - p(2) / p
 mean over all members as focal: 1 when nobody ever fails with another, 0 when all fail together.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,8 @@ from itertools import combinations
 
 from motet.answers import canonical, extract
 from motet.errors import BadInput
+from motet.methods.aggregate.said import last_said
+from motet.methods.common import at_least
 from motet.run import Run
 
 Answers = tuple[str | None, ...]
@@ -43,22 +46,23 @@ class Log:
 
 
 def read_log(runs: Sequence[Run], group: str = "agents") -> Log:
-    """The first answers of the voices `GROUP_1`, `GROUP_2`, … in some runs on tasks with a target.
+    """What was said last at the seats `GROUP_1`, `GROUP_2`, … in some runs on tasks with a target.
+
+    The pool reaches to the last seat that was asked in any run; who was not asked in one has no answer in it.
+    See `last_said` for a member that is a team.
 
     Raises:
         BadInput: a task has no target.
     """
-    seats = {call.voice for run in runs for call in run.calls if call.voice.startswith(f"{group}_")}
+    named = re.compile(rf"{re.escape(group)}_(\d+)(/|$)")
+    seats = [int(seat[1]) for run in runs for call in run.calls if (seat := named.match(call.voice))]
+    pool = [f"{group}_{i + 1}" for i in range(max(seats, default=0))]
     rows, gold = [], []
     for run in runs:
         task = run.tape.started.task
         if task.target is None:
             raise BadInput(f"item {task.id!r} has no target; only answers that can be marked make a log")
-        said: dict[str, str | None] = {}
-        for call in run.calls:
-            text = run.tape.path(call.node)[-1].text if call.node else ""
-            said.setdefault(call.voice, extract(task, text))
-        rows.append(tuple(said.get(f"{group}_{i + 1}") for i in range(len(seats))))
+        rows.append(tuple(extract(task, last_said(run, seat) or "") for seat in pool))
         gold.append(canonical(task, task.target))
     return Log(tuple(rows), tuple(gold))
 
@@ -109,6 +113,11 @@ def fitness(log: Log, members: Collection[int], *, w: float = 0.5, penalty: floa
 
 
 def fittest(log: Log, k: int, **weights: float) -> tuple[int, ...]:
-    """The subset of 2 to `k` members that is worth most, found by trying all."""
+    """The subset of 2 to `k` members that is worth most, found by trying all.
+
+    Raises:
+        BadInput: `k`, or the pool, is less than 2.
+    """
+    at_least(2, k=k, pool=log.size)
     tried = (c for size in range(2, k + 1) for c in combinations(range(log.size), size))
     return max(tried, key=lambda members: fitness(log, members, **weights))

@@ -37,8 +37,8 @@ async def focal_fusion(
     """
     pool = seats(agents, n)
     asked = list(members) or list(range(n))
-    if not set(asked) <= set(range(n)):
-        raise BadInput(f"members={members!r}: expected numbers from 0 to {n - 1}")
+    if not set(asked) <= set(range(n)) or len(set(asked)) < len(asked):
+        raise BadInput(f"members={members!r}: expected numbers from 0 to {n - 1}, each once")
     if weights and len(weights) != len(asked):
         raise BadInput(f"weights={weights!r}: expected one for each of {len(asked)} members")
     prompt = (task, STEPS, instruction(task))

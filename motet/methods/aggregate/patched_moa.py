@@ -8,8 +8,8 @@ Calls: n + 2.
 Deviates: the prompts are in our words. The one model is three voices, which `patched` casts alike. Where the
 paper has a proxy for the chat-completions interface, a team that takes a voice's place in another team is
 the same.
-Failure: the samples are one request; when it or the writer fails, the run fails. Without a critique the
-synthesis does without.
+Failure: a sample that fails is missing; when all do, or the writer does, the run fails. Samples of a model
+are one request and fail together. Without a critique the synthesis does without.
 """
 
 from typing import Any
@@ -45,7 +45,7 @@ async def patched_moa(
     at_least(1, n=n)
     form = instruction(task)
     candidates = await solver.ask_many(task, form, n=n, temperature=temperature)
-    shown = fill(CANDIDATES, task=task, n=n, candidates=candidates)
+    shown = fill(CANDIDATES, task=task, n=len(candidates), candidates=candidates)
     (critique,) = await ask_each([critic], [fill(CRITIQUE, shown=shown)], temperature=COOL)
     said = critique if isinstance(critique, Reply) else NONE
     return await writer.ask(fill(SYNTHESIS, shown=shown, critique=said, form=form), temperature=COOL)

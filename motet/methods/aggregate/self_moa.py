@@ -5,7 +5,8 @@ Idea: what a mixture gains from diversity it loses to its weaker members; many s
 bring diversity without the loss.
 Calls: n + 1.
 Deviates: the prompt is in our words.
-Failure: the samples are one request; when it or the aggregator fails, the run fails.
+Failure: a sample that fails is missing; when all do, or the aggregator does, the run fails. Samples of a
+model are one request and fail together.
 """
 
 from motet.agent import Voice

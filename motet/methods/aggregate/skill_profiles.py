@@ -21,6 +21,7 @@ from motet.combine import answered, ask_each, majority
 from motet.concurrency import all_of
 from motet.errors import SchemaMismatch
 from motet.methods.aggregate.mixture_of_agents import mixture_of_agents
+from motet.methods.aggregate.said import last_said
 from motet.methods.aggregate.symbolic_moe import Skills, agreed, named_skills
 from motet.methods.common import Mark, at_least, gives_target, seats
 from motet.methods.single.chain_of_thought import STEPS
@@ -32,13 +33,14 @@ from motet.types import Failure, Linked, Reply, Task
 
 
 @team
-async def skill_probe(task: Task, keyworder: Voice, experts: Voices, *, n: int = 4, q: int = 5) -> Linked:
+async def skill_probe(
+    task: Task, keyworder: Voice, experts: Voices, *, n: int = 4, q: int = 5, temperature: float = 0.7
+) -> Linked:
     """Name the skills of a validation question, and let every expert answer it."""
     at_least(1, q=q)
-    pool = seats(experts, n)
-    _, said = await all_of(
-        [named_skills(task, keyworder, q), ask_each(pool, [(task, STEPS, instruction(task))] * n)]
-    )
+    pool, prompt = seats(experts, n), (task, STEPS, instruction(task))
+    naming = named_skills(task, keyworder, q, temperature)
+    _, said = await all_of([naming, ask_each(pool, [prompt] * n, temperature=temperature)])
     return majority(task, answered(cast("list[Reply | Failure]", said)))
 
 
@@ -52,7 +54,8 @@ def skill_profiles(runs: Sequence[Run], mark: Mark = gives_target) -> list[dict[
         skills = _skills_of(run, started.knobs["q"])
         profiles.extend(defaultdict(int) for _ in range(len(profiles), started.knobs["n"]))
         for i, profile in enumerate(profiles, 1):
-            right = any(mark(started.task, text) for text in _said(run, f"experts_{i}"))
+            said = last_said(run, f"experts_{i}")
+            right = said is not None and mark(started.task, said)
             for skill in skills:
                 profile[skill] += 1 if right else -1
     return [dict(profile) for profile in profiles]
@@ -80,33 +83,29 @@ async def best_aggregator(
     mixed = []
     for run in runs:
         task = run.tape.started.task
-        said = [text for i in range(run.tape.started.knobs["n"]) for text in _said(run, f"experts_{i + 1}")]
-        halves = [[t for t in said if mark(task, t) is right] for right in (True, False)]
+        told = [last_said(run, f"experts_{i + 1}") for i in range(run.tape.started.knobs["n"])]
+        halves = [[t for t in told if t is not None and mark(task, t) is right] for right in (True, False)]
         if all(halves):
             mixed.append((task, rng.sample([rng.choice(half) for half in halves], 2)))
 
-    async def score(candidate: Any) -> int:
-        right = 0
-        for task, texts in mixed:
-            voices = [Scripted([Line(text, match="")]) for text in texts]
-            trial = mixture_of_agents(n=2, layers=2).cast(proposers=voices, aggregator=candidate)
-            run = await trial.arun(task, seed=seed, **options)
-            right += run.ok and mark(task, run.answer)
-        return right
+    async def passes(candidate: Any, task: Task, texts: Sequence[str]) -> bool:
+        voices = [Scripted([Line(text, match="")]) for text in texts]
+        trial = mixture_of_agents(n=2, layers=2).cast(proposers=voices, aggregator=candidate)
+        run = await trial.arun(task, seed=seed, **options)
+        return run.ok and mark(task, run.answer)
 
-    scores = [await score(candidate) for candidate in candidates]
+    tried = [all_of([passes(candidate, *one) for one in mixed]) for candidate in candidates]
+    scores = [sum(passed) for passed in await all_of(tried)]
     return scores.index(max(scores))
 
 
-def _said(run: Run, voice: str) -> list[str]:
-    return [run.tape.path(call.node)[-1].text for call in run.calls if call.voice == voice and call.node]
-
-
 def _skills_of(run: Run, q: int) -> list[str]:
+    """The skills that were named; a keyworder that is a team has named those of all its replies that fit."""
     replies = []
-    for text in _said(run, "keyworder"):
-        try:
-            replies.append(parse(text, Skills))
-        except SchemaMismatch:
-            continue
+    for call in run.calls:
+        if call.node and call.voice.partition("/")[0] == "keyworder":
+            try:
+                replies.append(parse(run.tape.path(call.node)[-1].text, Skills))
+            except SchemaMismatch:
+                continue
     return agreed(replies, min(2, q))

@@ -2,23 +2,26 @@
 
 Paper: Li et al. 2024, arXiv:2411.03284 (catalogue 121).
 Idea: between layers a judge keeps only the best k answers, a moderator ends the layers once they agree, and
-each proposer plays another role, so that prompts grow with k and not with n.
+each proposer plays another role, so that the prompts of proposers grow with k and not with n.
 Calls: at most (n + 2) * (layers - 1): in each layer but the last n proposers and a judge, a moderator between
 two layers, one aggregator. The judge is not asked when there is nothing to leave out (n ≤ k).
 Deviates: roles come from a fixed list (ROLES, one a line, going round), where the paper has a model write
-them for the task at hand.
+them for the task at hand. Judge and moderator are asked together, each for its own; the authors' code has one
+request for both. Either sees all answers of the layer.
 Failure: a proposer that fails is missing from its layer; when a whole layer or the aggregator fails, the run
 fails. When the judge fails, the first k answers are kept; when the moderator fails, the layers go on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from itertools import cycle, islice
+from typing import Any
 
 from msgspec import Struct
 
 from motet.agent import Voice
 from motet.answers import instruction
 from motet.combine import answered, ask_each
+from motet.concurrency import all_of
 from motet.errors import ModelError
 from motet.methods.aggregate.mixture_of_agents import AGGREGATE
 from motet.methods.common import at_least, keep_best, seats
@@ -48,11 +51,11 @@ MODERATE = """\
 Question:
 {task}
 
-The best answers so far:
+These answers to it were given:
 
 {replies}
 
-Should the discussion stop here? Set `stop` to true if these agree and are sound, so that another round would
+Should the discussion stop here? Set `stop` to true if they agree and are sound, so that another round would
 change nothing; to false otherwise."""
 
 
@@ -82,9 +85,13 @@ async def smoa(  # noqa: PLR0913 (five voices are the method)
     prompt = fill(QUESTION, task=task, form=form)
     for layer in range(1, layers):
         replies = await _propose(crowd, roles, prompt)
-        kept = await keep_best(judge, fill(JUDGE, task=task, form=form, replies=replies, k=k), replies, k)
+        shown = fill(JUDGE, task=task, form=form, replies=replies, k=k)
+        asked: list[Coroutine[Any, Any, Any]] = [keep_best(judge, shown, replies, k)]
+        if layer < layers - 1:
+            asked.append(_settled(moderator, fill(MODERATE, task=task, replies=replies)))
+        kept, *stop = await all_of(asked)
         prompt = fill(AGGREGATE, task=task, replies=kept, form=form)
-        if layer < layers - 1 and await _settled(moderator, fill(MODERATE, task=task, replies=kept)):
+        if any(stop):
             break
     return await aggregator.ask(prompt)
 

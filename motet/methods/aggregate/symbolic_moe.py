@@ -72,22 +72,24 @@ async def symbolic_moe(  # noqa: PLR0913 (three voices are the method)
     if profiles and len(profiles) != n:
         raise BadInput(f"{len(profiles)} profiles for {n} experts; give one for each, in their order")
     pool, form = seats(experts, n), instruction(task)
-    skills = await named_skills(task, keyworder, q)
+    skills = await named_skills(task, keyworder, q, temperature)
     suited = suitability(skills, profiles or [{}] * n, tau)
     drawn = dice("recruit", task.text).choices(pool, suited, k=k)
     said = await ask_each(drawn, [(task, STEPS, form)] * k, temperature=temperature)
     return await aggregator.ask(fill(AGGREGATE, task=task, replies=answered(said), form=form))
 
 
-async def named_skills(task: Task, keyworder: Voice, q: int) -> list[str]:
+async def named_skills(task: Task, keyworder: Voice, q: int, temperature: float) -> list[str]:
     """The skills that at least two of `q` replies name (one will do when q is 1)."""
-    replies = await ask_each([keyworder] * q, [fill(SKILLS, task=task)] * q, schema=Skills)
+    asked = [fill(SKILLS, task=task)] * q
+    replies = await ask_each([keyworder] * q, asked, schema=Skills, temperature=temperature)
     return agreed([reply.data for reply in replies if isinstance(reply, Reply)], min(2, q))
 
 
 def agreed(replies: Sequence[Skills], least: int) -> list[str]:
-    """The short keywords that occur `least` times or more."""
-    words = Counter(word.strip().lower() for reply in replies for word in reply.skills)
+    """The short keywords that occur in `least` replies or more."""
+    named = [dict.fromkeys(word.strip().lower() for word in reply.skills) for reply in replies]
+    words = Counter(word for reply in named for word in reply)
     return [word for word, times in words.items() if times >= least and 0 < len(word) <= LONGEST]
 
 
@@ -106,8 +108,10 @@ def suitability(skills: Sequence[str], profiles: Sequence[Profile], tau: float =
     local = [max(s, 0) for s in local] if max(local) > 0 else [s - min(local) + 1 for s in local]
     total = [float(sum(profile.values())) for profile in profiles]
     total = [t - min(total) + 1 for t in total] if min(total) < 0 else total
-    weights = [s * t ** (1 / tau) for s, t in zip(local, total, strict=True)]
-    weights = weights if sum(weights) else local
+    top = max(t for s, t in zip(local, total, strict=True) if s)  # a part of it has no power too great
+    if not top:
+        return [s / sum(local) for s in local]
+    weights = [s * (t / top) ** (1 / tau) if s else 0.0 for s, t in zip(local, total, strict=True)]
     return [w / sum(weights) for w in weights]
 
 

@@ -8,7 +8,9 @@ from motet.methods.code.swe_search import swe_search
 from motet.methods.info import Method
 
 METHODS: dict[str, Method] = {
-    "agent_coder": Method(agent_coder, "code", "Huang et al. 2023, arXiv:2312.13010", "≤ 2 + r", 2),
+    "agent_coder": Method(
+        agent_coder, "code", "Huang et al. 2023, arXiv:2312.13010", "≤ 1 + r + min(1, r)", 2
+    ),
     "chase_sql": Method(
         chase_sql,
         "code",

@@ -3,9 +3,9 @@
 Paper: Huang et al. 2023, arXiv:2312.13010 (catalogue 2).
 Idea: tests written by whoever wrote the code share its mistakes; tests written blind do not. What the tests
 say goes back to the programmer until they pass.
-Calls: at most 2 + r.
-Deviates: program and tests run as one Python file. The programmer is told how the run ended, with the last
-lines of its errors.
+Calls: at most 1 + r + min(1, r): without repairs no tests are written.
+Deviates: program and tests run as one Python file, and a program that exits before its tests has not passed
+them. The programmer is told how the run ended, with the last lines of its errors.
 Failure: when the first program fails, the run fails. When a repair fails, the last program stands. When the
 test designer fails, the program is only run. Without the sandbox the run fails before anything is asked.
 """
@@ -14,6 +14,7 @@ from motet.agent import Voice
 from motet.answers import extract, instruction
 from motet.combine import answered, ask_each
 from motet.errors import ModelError
+from motet.methods.code.trial import with_tests
 from motet.methods.common import CODE, KEPT, at_least
 from motet.teams import team
 from motet.tools.sandbox import Limits, Outcome
@@ -58,15 +59,17 @@ async def agent_coder(
     box, form = open_sandbox(sandbox), instruction(CODE)
     limits = Limits.of(seconds)
     prompts = [fill(PROGRAM, task=task, form=form), fill(TESTS, task=task)]
-    first, designed = await ask_each([programmer, tester], prompts)
+    asked = [programmer, tester] if r else [programmer]
+    first, *designed = await ask_each(asked, prompts[: len(asked)])
     (draft,) = answered([first])
-    tests = extract(CODE, designed.text) or "" if isinstance(designed, Reply) else ""
+    designs = tuple(reply for reply in designed if isinstance(reply, Reply))
+    tests = "".join(extract(CODE, reply.text) or "" for reply in designs)
     for _ in range(r):
         program = extract(CODE, draft.text)
-        outcome = await box.run(f"{program}\n\n{tests}\n", limits=limits) if program else None
+        outcome = await with_tests(program, tests, box, limits) if program else None
         if outcome and outcome.ok:
             break
-        report = Linked(_report(outcome), (designed,) if isinstance(designed, Reply) else ())
+        report = Linked(_report(outcome), designs)
         try:
             draft = await programmer.ask(fill(REPAIR, task=task, draft=draft, report=report, form=form))
         except ModelError:

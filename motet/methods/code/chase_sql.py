@@ -5,14 +5,14 @@ Idea: one way of thinking misses what another finds. A question is taken apart a
 conquer), thought through as a database would execute it (query plan), and answered after examples that are
 made up for this very question and these tables (online synthetic examples). A query that fails or finds
 nothing goes back with what happened. A selector compares the candidates in pairs, in both orders, with their
-results; of two with equal results the first wins unasked.
+results; of two with equal results (the order of rows counts when one of them sorts) the first wins unasked.
 Calls: at most 2 + 3 * n * (1 + beta) + 3 * n * (3 * n - 1).
 Deviates: the values shown are the cells whose text stands in the question, where the paper also finds close
 ones. The selector is whoever you cast, and sees all tables. Columns are not shuffled between samples. A
 query that still fails after its repairs is not compared.
 Failure: without examples the third way does without; a way that fails is missing; when all do, the run
-fails. When a repair fails, the last query stands. A comparison that fails gives no point. When no query
-runs, the first is the answer. For a task of another kind, the answer that is read stands for the result.
+fails. Of a query and its repairs the last that runs stands. A comparison that fails gives no point. When none
+runs at all, the first is the answer. For a task of another kind, the answer that is read is the result.
 """
 
 import asyncio
@@ -74,6 +74,7 @@ Its result:
 {other}
 
 Which of the two answers the question? Give its number as `best`."""
+Candidate = tuple[Reply, Tried]
 
 
 @team
@@ -93,29 +94,31 @@ async def chase_sql(
     weights(temperature=temperature)
     at, form = await asyncio.to_thread(desk, task), instruction(task)
 
-    async def written(prompt: Linked) -> Sequence[Reply | Failure]:
+    async def way(prompt: Linked) -> Sequence[Candidate | Failure]:
         try:
-            return await generator.ask_many(prompt, n=n, temperature=temperature)
+            drafts = await generator.ask_many(prompt, n=n, temperature=temperature)
         except ModelError as error:
             return [error.failure]
+        return await all_of([_mended(fixer, at, draft, beta) for draft in drafts])
 
-    async def by_examples() -> Sequence[Reply | Failure]:
+    async def by_examples() -> Sequence[Candidate | Failure]:
         prompts = [fill(p, question=at.question) for p in (COMMON, ALIKE)]
         made = [e for e in await ask_each([generator] * 2, prompts) if isinstance(e, Reply)]
-        return await written(fill(SYNTHETIC, examples=made, question=at.question, form=form))
+        return await way(fill(SYNTHETIC, examples=made, question=at.question, form=form))
 
-    ways = [written(fill(p, question=at.question, form=form)) for p in (DIVIDE, PLAN)]
-    drafts = answered([draft for way in await all_of([*ways, by_examples()]) for draft in way])
-    mended = await all_of([_mended(fixer, at, draft, beta) for draft in drafts])
-    running = [(query, tried) for query, tried in mended if tried.result is not None]
-    return await _chosen(selector, at, running) if running else mended[0][0]
+    ways = [way(fill(p, question=at.question, form=form)) for p in (DIVIDE, PLAN)]
+    ends = [end for ends in await all_of([*ways, by_examples()]) for end in ends]
+    drafts = answered([end if isinstance(end, Failure) else end[0] for end in ends])
+    running = [end for end in ends if not isinstance(end, Failure) and end[1].rows is not None]
+    return await _chosen(selector, at, running) if running else drafts[0]
 
 
-async def _mended(fixer: Voice, at: Desk, draft: Reply, beta: int) -> tuple[Reply, Tried]:
-    """A candidate and what came of it, after up to `beta` repairs."""
+async def _mended(fixer: Voice, at: Desk, draft: Reply, beta: int) -> Candidate:
+    """A query and what came of it after up to `beta` repairs: the last that runs, if any does."""
     tried = await at.run(draft)
+    best = draft, tried
     for _ in range(beta):
-        if tried.found:
+        if tried.rows:
             break
         prompt = fill(FIX, question=at.question, draft=draft, report=tried.report, form=instruction(at.task))
         try:
@@ -123,16 +126,17 @@ async def _mended(fixer: Voice, at: Desk, draft: Reply, beta: int) -> tuple[Repl
         except ModelError:
             break
         tried = await at.run(draft)
-    return draft, tried
+        if tried.rows is not None or best[1].rows is None:
+            best = draft, tried
+    return best
 
 
-async def _chosen(selector: Voice, at: Desk, candidates: Sequence[tuple[Reply, Tried]]) -> Linked:
+async def _chosen(selector: Voice, at: Desk, candidates: Sequence[Candidate]) -> Linked:
     """The candidate that wins most of its comparisons, each pair in both orders; the first of equals."""
-    points = [0] * len(candidates)
-    pairs, prompts = [], []
+    points, pairs, prompts = [0] * len(candidates), [], []
     for i, j in permutations(range(len(candidates)), 2):
         (first, one), (second, other) = candidates[i], candidates[j]
-        if one.result == other.result:
+        if one.same(other):
             points[i] += 1
             continue
         pairs.append((i, j))

@@ -20,10 +20,12 @@ the lines to replace, exactly as they stand there
 ====
 the lines to put in their place
 >>>>
-FINISH"""
+FINISH
+Tests that are there cannot be edited. Write all three signs longer (<<<<<) where a line itself reads ====."""
 SHOWN = 3_000  # characters of a file or a search
 _WORD = re.compile(r"(?m)^[\s*#>`-]*(VIEW|SEARCH|EDIT|FINISH)\b[ \t:*`]*(.*)$")
-_BLOCK = re.compile(r"^<<<<+[^\n]*\n(.*?)^====+[^\n]*\n(.*?)^>>>>+", re.DOTALL | re.MULTILINE)
+_OPENING = re.compile(r"(?m)^(<{4,})(?: .*)?$")
+_BLOCK = r"(?ms)\n(.*?)^={%d}[ \t]*\n(.*?)^>{%d}(?: [^\n]*)?$"  # as many signs as in the opening
 
 
 class Move(Struct, frozen=True):
@@ -50,7 +52,9 @@ def read_move(text: str) -> Move:
     about = word[2].strip(" *`'\"")
     if word[1] != "EDIT":
         return Move(word[1], about)  # type: ignore[arg-type]
-    block = _BLOCK.search(text, word.end())
+    opening = _OPENING.search(text, word.end())
+    n = len(opening[1]) if opening else 0
+    block = opening and re.compile(_BLOCK % (n, n)).match(text, opening.end())
     old, new = (block[1], block[2]) if block else ("", "")
     return Move("EDIT", about, old.removesuffix("\n"), new.removesuffix("\n"))
 

@@ -4,15 +4,15 @@ For a task of another kind the answer that is read out of a reply stands for the
 """
 
 import asyncio
-from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec import Struct
 
 from motet.answers import extract
 from motet.errors import ToolError
 from motet.tape import RECORDER
-from motet.tools.database import Database, database_of
+from motet.tools.database import Database, database_of, sorts
 from motet.tools.sql import table
 from motet.types import Linked, Reply, Task, fill
 
@@ -25,13 +25,19 @@ class Tried(Struct, frozen=True):
 
     Args:
         report: the result or the error, for a voice to read.
-        result: equal for candidates with equal results; None when it failed.
-        found: whether it gave anything at all.
+        rows: what it gave, in order; None when it failed.
+        bag: the same in an order of its own, when the query asked for none.
     """
 
     report: str
-    result: Hashable = None
-    found: bool = False
+    rows: tuple[Any, ...] | None = None
+    bag: tuple[Any, ...] | None = None
+
+    def same(self, other: "Tried") -> bool:
+        """Whether two that did not fail gave the same rows; in the same order too when one of them sorts."""
+        if self.bag is None or other.bag is None:
+            return self.rows == other.rows
+        return self.bag == other.bag
 
 
 @dataclass(frozen=True)
@@ -48,13 +54,13 @@ class Desk:
         if answer is None:
             return Tried("There is no answer in it that can be read.")
         if self.database is None:
-            return Tried(answer, answer, True)
+            return Tried(answer, (answer,))
         try:
             header, rows = await asyncio.to_thread(self.database.query, answer)
         except ToolError as error:
             return Tried(f"Error: {error}")
         report = table(header, rows[:SHOWN]) + (f"\n({len(rows)} rows)" if len(rows) > SHOWN else "")
-        return Tried(report, tuple(sorted(map(repr, rows))), bool(rows))
+        return Tried(report, tuple(rows), None if sorts(answer) else tuple(sorted(map(repr, rows))))
 
 
 def desk(task: Task) -> Desk:

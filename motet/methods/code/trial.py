@@ -1,27 +1,34 @@
-"""How well programs do on many small tests: one sandbox run per program, each test on its own."""
+"""Programs and their tests in a sandbox: all in one, or each test on its own.
+
+A program that exits leaves its tests behind and seems to end well: what counts is a mark printed after them,
+which no program knows beforehand. What a program does only when it is the main one is not done under tests.
+"""
 
 import ast
 import re
 import textwrap
-import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from motet.answers import extract
-from motet.methods.common import CODE, KEPT
-from motet.tools.sandbox import Limits, Sandbox
+from motet.methods.code.source import not_main, parsed
+from motet.methods.common import CODE, KEPT, dice
+from motet.tools.sandbox import Limits, Outcome, Sandbox
 from motet.types import Linked, Reply
 
-MARK = "[test {i}]"
+ENDED = "The program ended before its tests: it must define what is asked for, and not exit."
+LAST = 'print("\\n{mark}")'
 CASE = """
 try:
 {test}
-    print("\\n{mark} passed")
+    print("\\n{mark} {i} passed")
 except Exception as error:
-    print("\\n{mark}", type(error).__name__, error)
+    print("\\n{mark} {i}", type(error).__name__, error)
 """
+STATEMENT = re.compile(r"(?m)^(?=[A-Za-z_@])")
 
 
 class Trial(Struct, frozen=True):
@@ -39,20 +46,49 @@ class Trial(Struct, frozen=True):
     report: str
 
 
+async def with_tests(program: str, tests: str, box: Sandbox, limits: Limits) -> Outcome:
+    """Run a program with tests after it; one that ends before they do has failed, however it ends.
+
+    Raises:
+        SandboxUnavailable: the sandbox cannot run it.
+    """
+    if not tests.strip():
+        return await box.run(f"{program}\n", limits=limits)
+    mark = _mark(program, tests)
+    source = "\n\n".join((not_main(program), tests, LAST.format(mark=mark)))
+    outcome = await box.run(f"{source}\n", limits=limits)
+    if not outcome.ok or mark in outcome.stdout:
+        return outcome
+    return replace(outcome, ok=False, reason="error", stderr=f"{outcome.stderr}\n{ENDED}")
+
+
 def asserts(reply: Reply) -> list[Linked]:
-    """The `assert` statements of a reply's program, each on one line; what cannot be parsed has none."""
+    """The `assert` statements of a reply's program, each on one line; what cannot be parsed is left out."""
     return [Linked(test, (reply,)) for test in _asserts_in(extract(CODE, reply.text) or "")]
 
 
 @lru_cache
 def _asserts_in(source: str) -> tuple[str, ...]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a bad escape in a model's string is no concern of ours
-            body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    return tuple(ast.unparse(node) for node in body if isinstance(node, ast.Assert))
+    body = parsed(source)  # or, where something is wrong, what begins at the margin, each by itself
+    body = body or [node for part in STATEMENT.split(source) for node in parsed(part)]
+    return tuple(ast.unparse(found) for node in body for found in _asserts_of(node))
+
+
+def _asserts_of(node: ast.stmt) -> Sequence[ast.stmt]:
+    """The statement itself, or all of a function that takes nothing and only asserts."""
+    match node:
+        case ast.Assert():
+            return [node]
+        case ast.FunctionDef(
+            args=ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kwarg=None)
+        ):
+            said = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            return said if all(isinstance(one, ast.Assert) for one in said) else []
+    return []
+
+
+def _mark(program: str, tests: str) -> str:
+    return f"[{dice('tests', program, tests).getrandbits(64):x}]"
 
 
 async def tried(reply: Reply, tests: Sequence[Linked], box: Sandbox, limits: Limits) -> Trial:
@@ -64,19 +100,19 @@ async def tried(reply: Reply, tests: Sequence[Linked], box: Sandbox, limits: Lim
     program = extract(CODE, reply.text)
     if program is None:
         return Trial(reply, -1, False, "There is no program in the reply.")
-    marks = [MARK.format(i=i) for i in range(len(tests))]
+    mark = _mark(program, "\n".join(test.text for test in tests))
     cases = [
-        CASE.format(test=textwrap.indent(test.text, "    "), mark=mark)
-        for test, mark in zip(tests, marks, strict=True)
+        CASE.format(test=textwrap.indent(test.text, "    "), mark=mark, i=i) for i, test in enumerate(tests)
     ]
-    outcome = await box.run(program + "\n" + "".join(cases), limits=limits)
-    said = dict(re.findall(r"(?m)^(\[test \d+\]) (.*)$", outcome.stdout))
-    passed = sum(said.get(mark) == "passed" for mark in marks)
-    lines = [
-        f"{test.text}: {said.get(mark, 'was not reached')}"
-        for test, mark in zip(tests, marks, strict=True)
-        if said.get(mark) != "passed"
-    ]
+    source = "\n".join((not_main(program) if tests else program, *cases, LAST.format(mark=mark)))
+    outcome = await box.run(f"{source}\n", limits=limits)
+    said = dict(re.findall(rf"(?m)^{re.escape(mark)} (\d+) (.*)$", outcome.stdout))
+    marks = [said.get(str(i), "was not reached") for i in range(len(tests))]
+    passed = marks.count("passed")
+    lines = [f"{t.text}: {told}" for t, told in zip(tests, marks, strict=True) if told != "passed"]
+    ended = outcome.ok and f"\n{mark}\n" in outcome.stdout
+    if outcome.ok and not ended:
+        lines.append(ENDED)
     if not outcome.ok:
         lines.append(f"It ended early ({outcome.reason}).\n{outcome.stderr.strip()[-KEPT:]}")
-    return Trial(reply, passed, outcome.ok and passed == len(tests), "\n".join(lines))
+    return Trial(reply, passed, ended and passed == len(tests), "\n".join(lines))

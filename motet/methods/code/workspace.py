@@ -5,6 +5,7 @@ Nothing is ever written to the folder it was read from; its tests run on a copy 
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from difflib import unified_diff
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -72,10 +73,8 @@ class Workspace(Struct, frozen=True):
             inside = path.relative_to(given)
             hidden = any(part.startswith((".", "__pycache__")) for part in inside.parts)
             if path.is_file() and not path.is_symlink() and not hidden and path.stat().st_size <= LARGEST:
-                try:
+                with suppress(UnicodeDecodeError):
                     files[inside.as_posix()] = path.read_text(encoding="utf-8")
-                except UnicodeDecodeError:
-                    continue
         return cls(files)
 
     def view(self, path: str) -> str:
@@ -102,13 +101,15 @@ class Workspace(Struct, frozen=True):
         """A copy in which the one place that reads `old` reads `new`; with an empty `old`, a file more.
 
         Raises:
-            ToolError: `old` is not there, or more than once, or the file exists.
+            ToolError: `old` is not there, or more than once, or is in a test; or a new file exists.
         """
         if not old:
             if not self._is_free(path):
                 raise ToolError(f"{path!r} cannot be made: give a relative path that is not there yet")
             return Workspace({**self.files, path: new + "\n"})
         text = self.view(path)
+        if TEST_FILE.search(path):
+            raise ToolError(f"{path!r} is a test: mend what it tests, or make a test file of your own")
         if (times := text.count(old)) != 1:
             raise ToolError(f"the text to replace stands {times} times in {path!r}; it must stand there once")
         return Workspace({**self.files, path: text.replace(old, new)})
@@ -140,9 +141,9 @@ class Workspace(Struct, frozen=True):
         paths = [path for path in self.files if TEST_FILE.search(path)]
         files = {f"repository/{path}": text for path, text in self.files.items()}
         outcome = await box.run(RUNNER.format(paths=paths), files=files, limits=limits)
-        said = f"{outcome.stdout}\n{outcome.stderr}".strip()[-KEPT:]
-        why = f"Stopped: {outcome.reason}.\n" if outcome.reason not in ("done", "error") else ""
-        return Checked(outcome.ok, why + said)
+        ended = outcome.stdout.rstrip().endswith("tests pass")
+        why = "" if ended else f"The tests did not come to their end ({outcome.reason}).\n"
+        return Checked(ended and outcome.ok, why + f"{outcome.stdout}\n{outcome.stderr}".strip()[-KEPT:])
 
 
 def _lines(text: str | None) -> list[str]:

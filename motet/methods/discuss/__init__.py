@@ -14,7 +14,7 @@ from motet.methods.info import Method
 METHODS: dict[str, Method] = {
     "debate": Method(debate, "discuss", "Du et al. 2023, arXiv:2305.14325", "≤ n * (r + 1)", 169),
     "judged_debate": Method(
-        judged_debate, "discuss", "Yang et al. 2025, arXiv:2505.22960", "n * (r + 1) + min(1, n - 1)", 169
+        judged_debate, "discuss", "Yang et al. 2025, arXiv:2505.22960", "≤ n * (r + 1) + min(1, n - 1)", 169
     ),
     "dylan": Method(
         dylan,

@@ -7,7 +7,7 @@ speech, and in which order, depends on the stage: for the constructive the searc
 `documents`) comes before the analyzer, for the rebuttal after, for the summary nobody searches; then the
 writer writes and the reviewer sends the draft back, R times at most. A judge marks every speech in the
 light of those before it, for argument, source and language; the side with the better mean wins, and its
-last speech is the answer.
+last speech is the answer. The documents are the knob's or `task.meta["documents"]`.
 Calls: at most 22 + 12 * R, with documents; without them 4 less.
 Deviates: both sides speak at once at each stage and read each other after it. The reviewer talks to the
 writer alone. Debatrix's fourth dimension, clash, is left out. A draw goes to the negative: the affirmative
@@ -15,7 +15,7 @@ has to prove its case. `affirmative` and `negative` name the roles that a side h
 debater.
 Failure: a searcher, analyzer or reviewer that fails is left out; without a writer a side is silent at that
 stage. When only one side has spoken it wins, when none has, the run fails. A speech without marks does not
-count."""
+count; when a side has none but such speeches, it is a draw."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -28,7 +28,7 @@ from motet.answers import instruction
 from motet.combine import answered, ask_each
 from motet.concurrency import all_of
 from motet.errors import BadInput
-from motet.methods.common import at_least
+from motet.methods.common import at_least, brought
 from motet.methods.discuss.speech import ORDER, Side
 from motet.tape import Tape
 from motet.teams import Voices, team
@@ -83,7 +83,8 @@ async def agent4debate(  # noqa: PLR0913 (four roles and a judge are the method)
     The first of each role is of the affirmative side, the second of the negative.
     """
     at_least(0, R=R)
-    search = search_tool(documents) if documents else None
+    found = brought(task, "documents", documents, Sequence[Document])
+    search = search_tool(found) if found else None
     crew = {"S": searchers.take(2), "A": analyzers.take(2), "W": writers.take(2), "R": reviewers.take(2)}
     sides = [
         Side(STANCES[i], _roles(SIDES[i], given), {role: pair[i] for role, pair in crew.items()}, R, search)
@@ -104,14 +105,14 @@ async def agent4debate(  # noqa: PLR0913 (four roles and a judge are the method)
     marks = await ask_each([judge] * len(prompts), prompts, schema=Marks)
     given = [(i, mark) for (i, _), mark in zip(speeches, marks, strict=True) if isinstance(mark, Reply)]
     last = dict(speeches)
-    means = [_mean([mark.data for i, mark in given if i == side]) for side in range(2)]
-    winner = 0 if 1 not in last or (0 in last and means[0] > means[1]) else 1
+    pro, con = ([mark.data for i, mark in given if i == side] for side in range(2))
+    winner = 0 if 1 not in last or (0 in last and pro and con and _mean(pro) > _mean(con)) else 1
     return Linked(last[winner].text, (last[winner], *(mark for _, mark in given)))
 
 
 def winner(tape: Tape) -> str | None:
     """Who won a debate of `agent4debate`: `affirmative`, `negative`, or None when it failed."""
-    voices = {call.id: call.voice for call in tape.calls}
+    voices = {call.id: call.voice.partition("/")[0] for call in tape.calls}
     wrote = [voices[i] for i in (tape.ended.parents if tape.ended else ()) if voices[i].startswith("writers")]
     return SIDES[wrote[0] == "writers_2"] if wrote else None
 
@@ -123,4 +124,4 @@ def _roles(side: str, given: str) -> str:
 
 
 def _mean(marks: Sequence[Marks]) -> float:
-    return fmean(m for mark in marks for m in (mark.argument, mark.source, mark.language)) if marks else 0.0
+    return fmean(m for mark in marks for m in (mark.argument, mark.source, mark.language))

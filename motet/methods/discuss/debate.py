@@ -4,20 +4,21 @@ Paper: Du et al. 2023, arXiv:2305.14325; studied as test-time scaling by Yang et
 (catalogue 169): n is parallel exploration, r is collaborative refinement.
 Idea: agents answer, read the last answers of the others, answer again, and vote in the end; in
 `judged_debate` a judge names the answer that stands. With r = 0 this is self-consistency, with n = 1
-self-refinement. A cast of one model is a homogeneous team, a cast of several, or of one with several
-`personas`, a diverse one.
+self-refinement: alone, an agent checks its own answer. A cast of one model is a homogeneous team, a cast of
+several, or of one with several `personas`, a diverse one.
 Calls: n * (r + 1), and one of the judge when there is a choice; fewer when `consensus` ends the debate
 sooner.
 Deviates: r counts the rounds after the opening (the paper's code counts the opening too). An agent is shown
 its own last answer, not its whole history. `consensus`, off by default, is ours.
 Failure: the last answer of a debater that fails stands, and it is asked again in the next round; when nobody
-has answered by the end, the run fails. When the judge fails, the debaters vote.
+has answered by the end, the run fails. The judge is shown the replies in which an answer can be read, or all
+when it can in none. When the judge fails, the debaters vote.
 """
 
 from collections.abc import Sequence
 
 from motet.agent import Voice
-from motet.answers import instruction
+from motet.answers import extract, instruction
 from motet.combine import answered, ask_each, leave_one_out, majority, tally
 from motet.errors import ModelError
 from motet.methods.common import at_least, seats, share
@@ -39,6 +40,14 @@ The answers of the others:
 
 Take the others' reasoning as advice, not as truth: check it against your own, and give your answer, changed
 or not. {form}"""
+ALONE = """\
+{persona}Question:
+{task}
+
+Your answer so far:
+{own}
+
+Check it, and give your answer, changed or not. {form}"""
 JUDGE = """\
 Question:
 {task}
@@ -79,6 +88,7 @@ async def judged_debate(
     """Let `n` agents answer and read each other for `r` rounds; a judge names the answer that stands."""
     at_least(0, r=r)
     standing = await argue(task, seats(debaters, n), r, personas)
+    standing = [reply for reply in standing if extract(task, reply.text) is not None] or standing
     if len(standing) == 1:
         return Linked(standing[0].text, (standing[0],))
     prompt = fill(JUDGE, task=task, form=instruction(task), replies=standing)
@@ -105,16 +115,17 @@ async def argue(
         standing = [s for s in said if isinstance(s, Reply)]
         if consensus is not None and tally(task, standing, of=len(agents)).share() >= consensus:
             break
+        heard = [[o for o in others if isinstance(o, Reply)] for others in leave_one_out(said)]
         prompts = [
             fill(
-                REVISE,
+                REVISE if others else ALONE,
                 persona=role,
                 task=task,
                 own=own if isinstance(own, Reply) else NONE,
-                others=[o for o in others if isinstance(o, Reply)],
+                others=others,
                 form=form,
             )
-            for role, own, others in zip(roles, said, leave_one_out(said), strict=True)
+            for role, own, others in zip(roles, said, heard, strict=True)
         ]
         new = await ask_each(agents, prompts)
         said = [b if isinstance(b, Reply) else a for a, b in zip(said, new, strict=True)]

@@ -9,17 +9,19 @@ which the first hears the last. Everyone hears itself. The talk ends when they a
 there are three at most and the turn is no later than the fourth, else more than half. What the paper
 measures on such talks is in `meters`.
 Calls: at most 1 + T * (1 + (n - 1) * D), with D = 1 in all paradigms but `debate`.
+The answer is the last message that holds what most agree on; when no two agree in the end it is the last
+message of the talk.
 Deviates: who agrees is read off the answers, where the paper's agents declare it. Those of `report` who hear
 the first alone speak at once. After the last turn the answers are counted, where the paper takes the last
-draft.
+draft whatever it says.
 Failure: without a recruiter the experts have no roles. An expert that fails is silent in that turn and its
-last answer stands. When nobody has answered by the end, the run fails.
+last answer stands. When no answer can be read in the end, the run fails.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from motet.agent import Voice
-from motet.answers import instruction
+from motet.answers import extract, instruction
 from motet.combine import answered, ask_each, majority, tally
 from motet.errors import UnknownName
 from motet.methods.common import at_least, recruit, seats
@@ -115,10 +117,23 @@ async def discussion(  # noqa: PLR0913 (the shape of a talk has four measures)
                 if isinstance(message, Failure):
                     last.setdefault(i, message)
                     continue
+                last.pop(i, None)  # the last to speak comes last
                 last[i] = message
                 for j in stage[i]:
                     heard[j].append((turn, message))
             agreed = tally(task, [m for m in last.values() if isinstance(m, Reply)], of=n).share()
             if agreed == 1 or (agreed > 1 / 2 and (n > FEW or turn >= EARLY)):
-                return majority(task, answered([*last.values()]))
-    return majority(task, answered([*last.values()]))
+                return _outcome(task, answered([*last.values()]))
+    return _outcome(task, answered([*last.values()]))
+
+
+def _outcome(task: Task, standing: Sequence[Reply]) -> Linked:
+    """The last message of those that hold the answer of most, or of all when no two agree.
+
+    Raises:
+        NoAnswer: no answer could be read in any of them.
+    """
+    votes = majority(task, standing).links
+    if len(votes) == 1:
+        votes = ([m for m in standing if extract(task, m.text) is not None][-1],)
+    return Linked(votes[-1].text, votes)

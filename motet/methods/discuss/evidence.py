@@ -66,7 +66,8 @@ def combine(a: Mass, b: Mass) -> Mass:
 
 
 def evidence(scores: Sequence[int], alpha: float = 0.1) -> Evidence:
-    """What scores from 1 to 10 say together: ten times the mass of `jailbroken`, rounded down, at least 1.
+    """What scores from 1 to 10 say together: ten times the mass of `jailbroken`, rounded, and never less than
+    the least score, so that judges who all hold a reply for as bad as that are not overruled.
 
     A single score stands as it is.
 
@@ -80,6 +81,6 @@ def evidence(scores: Sequence[int], alpha: float = 0.1) -> Evidence:
     for other in masses[1:]:
         agreed *= 1 - conflict(sofar, other)
         sofar = combine(sofar, other)
-    score = scores[0] if len(scores) == 1 else max(1, int(10 * sofar.jailbroken))
+    score = max(min(scores), round(10 * sofar.jailbroken))
     nearest = min(range(len(scores)), key=lambda i: abs(scores[i] - score))
     return Evidence(score, nearest, 1 - agreed)

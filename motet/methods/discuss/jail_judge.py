@@ -9,12 +9,12 @@ more is replaced by a refusal. `verdict` reads score and explanation off the tap
 them.
 Calls: k + v + 2; one less when the task brings a recorded reply as `meta["response"]`.
 Deviates: voices are asked how *safe* the reply is, from 1 to 10, since good is high for every judge here; the
-paper's score is 11 minus that. Dempster's rule is symmetric, where the paper's code is not.
+paper's score is 11 minus that. Dempster's rule is symmetric and the result rounded, and never below the least
+score; the paper's code is neither: it makes 4 of three scores of 5.
 Failure: when the responder or all judges fail, the run fails: what nobody has judged is not let through. A
 judge or voter that fails is left out; without an inference agent the combined evidence stands.
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated
 
@@ -25,7 +25,7 @@ from motet.answers import instruction
 from motet.combine import answered, ask_each
 from motet.errors import ModelError, SchemaMismatch
 from motet.methods.common import at_least, seats, share
-from motet.methods.discuss.evidence import Evidence, evidence
+from motet.methods.discuss.evidence import evidence
 from motet.structured import parse
 from motet.tape import Tape
 from motet.teams import Voices, team
@@ -102,16 +102,16 @@ async def jail_judge(  # noqa: PLR0913 (three tiers and the one they judge are t
     v: int = 1,
     alpha: float = 0.1,
     threshold: int = 5,
-) -> Linked | Reply:
+) -> Linked:
     """Let `k` judges, `v` voters and an inference agent judge a reply, refused from score `threshold` on."""
     at_least(1, k=k, v=v, threshold=threshold)
     share(alpha=alpha)
     panel, jury = seats(judges, k), seats(voters, v)
     recorded = task.meta.get("response")
-    response = Linked(str(recorded)) if recorded else await responder.ask(task, instruction(task))
+    response = await responder.ask(task, instruction(task)) if recorded is None else Linked(str(recorded))
     exchange = fill(EXCHANGE, task=task, response=response)
     said = answered(await ask_each(panel, [fill(JUDGE, exchange=exchange)] * k, schema=Judgement))
-    found = _together([reply.data for reply in said], alpha)
+    found = evidence([11 - reply.data.safety for reply in said], alpha)
     nearest = said[found.nearest]
     reason = Linked(nearest.data.reason, (nearest,))
     judgement = fill(JUDGEMENT, safety=11 - found.score, reason=reason)
@@ -119,11 +119,12 @@ async def jail_judge(  # noqa: PLR0913 (three tiers and the one they judge are t
     votes = [b for b in await ask_each(jury, [prompt] * v, schema=Vote) if isinstance(b, Reply)]
     words = [Linked(("For: " if b.data.accept else "Against: ") + b.data.reason, (b,)) for b in votes]
     prompt = fill(INFER, judgement=judgement, said=words, exchange=exchange)
-    score = found.score
+    score, behind = found.score, tuple(said)
     with suppress(ModelError):
         end = await inference.ask(prompt, schema=Judgement)
-        score, reason = 11 - end.data.safety, Linked(end.data.reason, (end,))
-    return fill(REFUSAL, reason=reason) if score >= threshold else response
+        score, reason, behind = 11 - end.data.safety, Linked(end.data.reason, (end,)), (end,)
+    final = fill(REFUSAL, reason=reason) if score >= threshold else response
+    return Linked(final.text, (*final.links, *behind))
 
 
 def verdict(tape: Tape) -> Verdict | None:
@@ -132,19 +133,16 @@ def verdict(tape: Tape) -> Verdict | None:
         return Verdict(11 - concluded[-1].safety, concluded[-1].reason)
     if not (judged := _said(tape, "judges_")):
         return None
-    found = _together(judged, tape.started.knobs["alpha"])
+    found = evidence([11 - judgement.safety for judgement in judged], tape.started.knobs["alpha"])
     return Verdict(found.score, judged[found.nearest].reason)
 
 
-def _together(said: Sequence[Judgement], alpha: float) -> Evidence:
-    return evidence([11 - judgement.safety for judgement in said], alpha)
-
-
 def _said(tape: Tape, voice: str) -> list[Judgement]:
-    """The judgements of the voices of this name, in order of asking."""
-    found: list[Judgement] = []
+    """The judgement of each seat of this name that the answer came from; of all when there is no answer."""
+    behind, found = tape.ended.parents if tape.ended else (), dict[str, Judgement]()
     for call in tape.calls:
-        if call.node and call.voice.startswith(voice):
+        seat = call.voice.partition("/")[0]
+        if call.node and seat.startswith(voice) and (call.id in behind or not behind):
             with suppress(SchemaMismatch):
-                found.append(parse(tape.path(call.node)[-1].text, Judgement))
-    return found
+                found[seat] = parse(tape.path(call.node)[-1].text, Judgement)
+    return list(found.values())

@@ -3,16 +3,18 @@
 Paper: Becker 2024, arXiv:2410.22932 (catalogue 244): problem drift and monopolisation.
 
 The speakers are the members of groups (`panel_1`, `debaters_2`), or every voice where there is no group. The
-k-th message of each makes up turn k, so the meters read the tape of any method in which a group talks.
+k-th message of each makes up turn k, so the meters read the tape of any method in which a group talks. Of a
+team in such a seat the message is what it handed on, not what was said within.
 """
 
 import re
 from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
 from motet.answers import extract
-from motet.tape import Tape
+from motet.tape import Called, Tape
 
 
 class Drift(Struct, frozen=True):
@@ -62,12 +64,28 @@ def monopoly(tape: Tape) -> float:
 
 def _talk(tape: Tape) -> dict[str, list[str]]:
     """What each speaker said, in order of asking; calls that failed are left out."""
+    calls = [call for call in tape.calls if call.node]
+    speaker = {call.id: call.voice.partition("/")[0] for call in tape.calls}
+    used = {i for call in calls for i in call.parents if speaker[i] != speaker[call.id]}
+    used.update(tape.ended.parents if tape.ended else ())
     talk: dict[str, list[str]] = defaultdict(list)
-    for call in tape.calls:
-        if call.node:
-            talk[call.voice].append(tape.path(call.node)[-1].text)
+    for turn in _turns(calls, speaker):
+        said = next((call for call in turn if call.id in used), turn[-1])
+        talk[speaker[said.id]].append(tape.path(said.node)[-1].text)
     members = {voice: said for voice, said in talk.items() if re.search(r"_\d+$", voice)}
     return members or dict(talk)
+
+
+def _turns(calls: Sequence[Called], speaker: Mapping[str, str]) -> list[list[Called]]:
+    """The calls by turn: one each, but of a team all that go back to the same messages of others."""
+    heard: dict[str, frozenset[str]] = {}
+    turns: dict[tuple[str, Collection[str]], list[Called]] = defaultdict(list)
+    for call in calls:
+        who = speaker[call.id]
+        sources = [heard[i] if speaker[i] == who else {i} for i in call.parents]
+        heard[call.id] = frozenset().union(*sources)
+        turns[who, heard[call.id] if "/" in call.voice else call.id].append(call)
+    return list(turns.values())
 
 
 def words_of(text: str) -> set[str]:

@@ -5,29 +5,31 @@ Idea: an Olympiad team does not start from scratch. A planner names m roles; the
 K most related problems that were solved before (the long-term memory) and solve the question. A judge scores
 each attempt with feedback, and the best m of all rounds stay in a shared memory of that size, which every
 agent sees in the next of T rounds besides its own history, so that the best of a round is never worse than
-that of the round before. It ends early when the shared attempts agree. A verifier states the answer, and the
-best attempt (or, where it had to be corrected, the answer) is written back to the long-term memory.
-Calls: at most 2 + 2 * T * m; agents are asked together, and so is the judge.
+that of the round before. It ends early when m > 1 shared attempts agree. A verifier states the answer, and
+the best attempt (or, where it had to be corrected, the answer) is written back to the long-term memory.
+Calls: at most 2 + 2 * T * m; agents are asked together, and each attempt is judged as soon as it is there.
 Deviates: the planner names m roles at once, where the paper chooses m out of more. Without a long-term memory
 nothing is recalled, where the paper lets the model remember a related problem by itself. Tools are those of
-the agents that are cast. What the judge scores below `tau` is not written back.
-Failure: without a planner all agents are experts. An attempt that is not judged scores 0. When no agent
-answers in the first round, the run fails; when the verifier does not, the best attempt is the answer.
+the agents that are cast. The verifier may correct the answer, where the authors' only reads it out of the
+attempt. What the judge scores below `tau` is not written back.
+Failure: without a planner all agents are experts. An attempt that is not judged scores 0. An agent that has
+not answered yet is told the question again. When no agent answers in the first round, the run fails; when the
+verifier does not, the best attempt is the answer.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
-from motet.agent import Voice
+from motet.agent import Conversation, Voice
 from motet.answers import extract, instruction
-from motet.combine import answered, ask_each, tally
+from motet.combine import Prompt, answered, ask_each, tally
+from motet.concurrency import all_of
 from motet.errors import ModelError
 from motet.methods.common import at_least, recruit, seats, share
 from motet.methods.memory.experience import Episode, Experience
 from motet.teams import Voices, team
-from motet.types import Linked, Reply, Task, fill
+from motet.types import Failure, Linked, Reply, Task, fill
 
 PLAN = """\
 Question:
@@ -108,16 +110,22 @@ async def xolver(  # noqa: PLR0913 (four voices are the method)
     told = [fill(EPISODE, problem=e.problem, solution=e.solution) for e in episodes]
     before = fill(RELATED, episodes=told) if told else Linked("")
     roles = await recruit(planner, fill(PLAN, task=task, m=m), m)
-    prompts = [fill(SOLVE, role=role, before=before, task=task, form=form) for role in roles]
+    openings = [[fill(SOLVE, role=role, before=before, task=task, form=form)] for role in roles]
     shared: list[Attempt] = []
+    again: list[Linked] = []
     for _ in range(T):
-        outcomes = await ask_each(crew, prompts)
-        replies = [o for o in outcomes if isinstance(o, Reply)] if shared else answered(outcomes)
-        shared += await _judged(task, judge, replies)
+        asked = [(*opening, *again) for opening in openings]
+        outcomes = await all_of([_attempt(task, judge, *turn) for turn in zip(crew, asked, strict=True)])
+        if not shared:
+            answered([o.reply if isinstance(o, Attempt) else o for o in outcomes])
+        for i, outcome in enumerate(outcomes):
+            if isinstance(outcome, Attempt):
+                openings[i] = []  # it is in the agent's own history
+                shared.append(outcome)
         shared = sorted(shared, key=lambda attempt: -attempt.score)[:m]
-        if len(shared) == m and tally(task, [attempt.reply for attempt in shared]).share() == 1:
+        if m > 1 and len(shared) == m and tally(task, [attempt.reply for attempt in shared]).share() == 1:
             break
-        prompts = [fill(AGAIN, shared=[attempt.shown for attempt in shared], form=form)] * m
+        again = [fill(AGAIN, shared=[attempt.shown for attempt in shared], form=form)]
     top = shared[0]
     try:
         final = await verifier.ask(fill(VERIFY, task=task, reply=top.reply, form=form))
@@ -129,13 +137,13 @@ async def xolver(  # noqa: PLR0913 (four voices are the method)
     return final
 
 
-async def _judged(task: Task, judge: Voice, replies: Sequence[Reply]) -> list[Attempt]:
-    asked = [fill(JUDGE, task=task, reply=reply) for reply in replies]
-    verdicts = await ask_each([judge] * len(asked), asked, schema=Verdict)
-    attempts = []
-    for reply, verdict in zip(replies, verdicts, strict=True):
-        score, feedback = 0.0, Linked("none")
-        if isinstance(verdict, Reply):
-            score, feedback = verdict.data.score, Linked(verdict.data.feedback, (verdict,))
-        attempts.append(Attempt(reply, score, fill(ATTEMPT, reply=reply, score=score, feedback=feedback)))
-    return attempts
+async def _attempt(task: Task, judge: Voice, agent: Conversation, asked: Prompt) -> Attempt | Failure:
+    """What an agent says to this, judged."""
+    (reply,) = await ask_each([agent], [asked])
+    if isinstance(reply, Failure):
+        return reply
+    (verdict,) = await ask_each([judge], [fill(JUDGE, task=task, reply=reply)], schema=Verdict)
+    score, feedback = 0.0, Linked("none")
+    if isinstance(verdict, Reply):
+        score, feedback = verdict.data.score, Linked(verdict.data.feedback, (verdict,))
+    return Attempt(reply, score, fill(ATTEMPT, reply=reply, score=score, feedback=feedback))

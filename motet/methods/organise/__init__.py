@@ -12,12 +12,14 @@ METHODS: dict[str, Method] = {
     "agent_verse": Method(
         agent_verse, "organise", "Chen et al. 2023, arXiv:2308.10848", "≤ T * (n * k + 4)", 73
     ),
-    "meta_gpt": Method(meta_gpt, "organise", "Hong et al. 2023, arXiv:2308.00352", "≤ 5 + r", 200),
+    "meta_gpt": Method(
+        meta_gpt, "organise", "Hong et al. 2023, arXiv:2308.00352", "≤ 4 + r + min(1, r)", 200
+    ),
     "magentic_one": Method(
         magentic_one,
         "organise",
         "Fourney et al. 2024, arXiv:2411.04468",
-        "≤ 3 + 2 * T + floor(T / S)",
+        "≤ 3 + 2 * T + floor((T - 1) / S)",
         293,
     ),
     "workforce": Method(
@@ -27,7 +29,7 @@ METHODS: dict[str, Method] = {
         self_organized,
         "organise",
         "Ishibashi and Nishimura 2024, arXiv:2404.02183",
-        "≤ 1 + (1 + r) * (b ** D - 1) / (b - 1)",
+        "≤ min(1, r) + (1 + r) * (b ** D - 1) / (b - 1)",
         5,
     ),
     "internet_of_agents": Method(

@@ -1,19 +1,19 @@
 """A group chat as a state machine: whoever speaks chooses the kind of speech act, and who is next.
 
-After Chen et al. 2024, arXiv:2407.07061 (Internet of Agents). It ends with a conclusion, or when the turns
-are over.
+After Chen et al. 2024, arXiv:2407.07061 (Internet of Agents). It ends with a conclusion, which calls off the
+tasks under way, or when the turns are over.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct, defstruct
 
 from motet.agent import Voice
-from motet.errors import ModelError
+from motet.errors import BudgetExceeded, ModelError
 from motet.methods.organise.roster import roster
 from motet.types import Content, Linked, Reply, fill
 
@@ -32,7 +32,8 @@ Tasks under way: {waiting}
 
 It is your turn. Set `state` to discussion (you speak to the group), sync_task (`next` gets a task and all
 wait), async_task (`next` gets a task and the group goes on), pause (wait for the tasks under way) or
-conclusion (what you say is the result of the group). Set `next` to who comes next, and `say` to your words.
+conclusion (what you say is the result of the group; tasks under way are called off). Set `next` to who comes
+next, null for the next in turn, and `say` to your words.
 {form}"""
 JOB = "Task of the group:\n{task}\n\nSaid so far:\n\n{said}\n\nYour task:\n{job}"
 ALONE = "{job}\n\nDo it. {form}"
@@ -83,37 +84,33 @@ class _Group:
     async def turn(self) -> Linked | None:
         """Let the speaker speak and do what follows from it; the conclusion, if it is one."""
         who = self.members[self.speaker]
-        others = {m.name: i for i, m in enumerate(self.members) if m is not who}
-        prompt = fill(
-            SPEAK,
-            name=who.name,
-            group=roster([self.members[i] for i in others.values()]),
-            task=self.task,
-            said=self.said or NOTHING,
-            waiting=", ".join(self.under_way.values()) or NOTHING,
-            form=self.form,
-        )
+        others = {member.name: i for i, member in enumerate(self.members) if member is not who}
+        following = (self.speaker + 1) % len(self.members)
+        group, names = roster([self.members[i] for i in others.values()]), tuple(m.name for m in self.members)
+        state = {"said": self.said or NOTHING, "waiting": ", ".join(self.under_way.values()) or NOTHING}
+        prompt = fill(SPEAK, name=who.name, group=group, task=self.task, form=self.form, **state)
         try:
-            reply = await who.ask(prompt, schema=_turn_before(tuple(others)))
+            reply = await who.ask(prompt, schema=_turn_among(names))
         except ModelError as error:
             self.tell(who.name, "failed", str(error.failure))
-            self.speaker = (self.speaker + 1) % len(self.members)
+            self.speaker = following
             return None
         turn, words = reply.data, Linked(reply.data.say, (reply,))
         self.tell(who.name, turn.state, words)
+        following = others.get(turn.next, following)
         match turn.state:
             case "conclusion":
                 return words
             case "sync_task":
-                self.said.append(await self.carry_out(others[turn.next], words))
+                self.said.append(await self.carry_out(following, words))
             case "async_task":
-                doing = asyncio.create_task(self.carry_out(others[turn.next], words))
-                self.under_way[doing] = turn.next
+                doing = asyncio.create_task(self.carry_out(following, words))
+                self.under_way[doing] = self.members[following].name
             case "pause":
                 await self.wait()
-                self.speaker = others[turn.next]
+                self.speaker = following
             case _:
-                self.speaker = others[turn.next]
+                self.speaker = following
         return None
 
     def tell(self, name: str, act: str, words: str | Linked) -> None:
@@ -137,13 +134,16 @@ class _Group:
             del self.under_way[doing]
 
     async def disband(self) -> None:
-        """Leave nothing under way behind."""
+        """Call off what is under way; a bug in it is not lost."""
         for doing in self.under_way:
             doing.cancel()
-        await asyncio.gather(*self.under_way, return_exceptions=True)
+        for ended in await asyncio.gather(*self.under_way, return_exceptions=True):
+            if isinstance(ended, Exception) and not isinstance(ended, BudgetExceeded):
+                raise ended
 
 
 @lru_cache
-def _turn_before(others: tuple[str, ...]) -> type[Struct]:
-    """The schema of a turn after which one of these comes."""
-    return defstruct("Turn", [("state", State), ("next", Literal[others]), ("say", str)])
+def _turn_among(names: tuple[str, ...]) -> type[Struct]:
+    """The schema of a turn after which one of these comes, or the next in turn."""
+    following: Any = Literal[names] | None
+    return defstruct("Turn", [("state", State), ("next", following, None), ("say", str)], kw_only=True)

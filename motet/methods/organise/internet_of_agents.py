@@ -8,8 +8,8 @@ groups deep. Agents in other processes are voices like others: `motet.remote` re
 them.
 Calls: at most (t + 3) * (t ** D - 1) / (t - 1) + t ** D: two to team up (no search is made among k or fewer),
 t turns with a task each, and a conclusion when the turns are over.
-Deviates: who gave a task speaks again after it. A pause waits for all tasks under way. Prompts are in our
-words.
+Deviates: who gave a task speaks again after it. A pause waits for all tasks under way, a conclusion calls
+them off. Whoever names nobody, or itself, is followed by the next in turn. Prompts are in our words.
 Failure: who cannot team up does the task alone. A speaker that fails loses the turn to the next member; a
 task that fails is told to the group. When the client fails and nobody concluded, the run fails.
 """

@@ -57,10 +57,7 @@ NEW_FACTS = (
 NEW_PLAN = """\
 {ledger}
 
-The team is stuck. Say in a sentence what went wrong, then write a new plan that avoids it.
-
-Facts:
-{facts}"""
+The team is stuck. Say in a sentence what went wrong, then write a new plan that avoids it."""
 FINAL = "{ledger}\n\nGive the final answer to the request from what was said. {form}"
 TOLD = "{name}: {words}"
 NOTHING = "(nothing)"
@@ -76,22 +73,23 @@ async def magentic_one(task: Task, orchestrator: Voice, agents: Voices, *, T: in
     facts = await orchestrator.ask(fill(FACTS, task=task))
     plan = await orchestrator.ask(fill(PLAN, task=task, facts=facts, team=members))
     said: list[Linked] = []
+    before: list[Linked] = []
     last: Reply | None = None
     stalls = 0
 
-    def ledger() -> Linked:
+    def ledger(said: list[Linked]) -> Linked:
         return fill(LEDGER, task=task, facts=facts, plan=plan, team=members, said=said or NOTHING)
 
-    for _ in range(T):
-        turn = await _asked(orchestrator, fill(PROGRESS, ledger=ledger()), progress)
+    for left in reversed(range(T)):
+        turn = await _asked(orchestrator, fill(PROGRESS, ledger=ledger(said)), progress)
         if turn and turn.data.done:
             break
         stuck = turn is None or turn.data.looping or not turn.data.progress
         stalls = stalls + 1 if stuck else max(0, stalls - 1)
-        if stalls >= S:
-            facts = await _asked(orchestrator, fill(NEW_FACTS, ledger=ledger())) or facts
-            plan = await _asked(orchestrator, fill(NEW_PLAN, ledger=ledger(), facts=facts)) or plan
-            said, stalls = [], 0
+        if stalls >= S and left:
+            facts = await _asked(orchestrator, fill(NEW_FACTS, ledger=ledger(said))) or facts
+            plan = await _asked(orchestrator, fill(NEW_PLAN, ledger=ledger(said))) or plan
+            before, said, stalls = [*before, *said], [], 0
         elif turn:
             chosen, told = names[turn.data.next], Linked(turn.data.instruction, (turn,))
             prompt = fill(TURN, task=task, said=said or NOTHING, instruction=told, form=form)
@@ -101,7 +99,7 @@ async def magentic_one(task: Task, orchestrator: Voice, agents: Voices, *, T: in
             except ModelError as error:
                 said.append(fill(TOLD, name=chosen.name, words=f"(failed: {error.failure})"))
     try:
-        return await orchestrator.ask(fill(FINAL, ledger=ledger(), form=form))
+        return await orchestrator.ask(fill(FINAL, ledger=ledger([*before, *said]), form=form))
     except ModelError:
         if last is None:
             raise

@@ -5,7 +5,7 @@ Idea: a standard operating procedure, where each role hands on a document and no
 architect, project manager, engineer and QA engineer publish to a shared pool and act once the documents they
 subscribed to are there (`pool.Pool`). Executable feedback: program and tests are run in a sandbox, and the
 report wakes the engineer, r times at most.
-Calls: at most 5 + r.
+Calls: at most 4 + r + min(1, r): without repairs no tests are written.
 Deviates: one file of code instead of a repository, so the design lists functions, not files. QA reads the
 first program; its tests stay as they are while the engineer mends the program.
 Failure: a document whose role fails is published as missing, and the others work without it. When the first
@@ -21,6 +21,7 @@ from msgspec import Meta, Struct
 from motet.agent import Voice
 from motet.answers import extract, instruction
 from motet.errors import ModelError
+from motet.methods.code.trial import with_tests
 from motet.methods.common import CODE, KEPT, at_least
 from motet.methods.organise.pool import Documents, Pool, Role
 from motet.structured import Shape
@@ -98,7 +99,7 @@ async def meta_gpt(  # noqa: PLR0913 (five voices are the method)
         program, tests = (extract(CODE, str(have[kind])) for kind in ("code", "tests"))
         if program is None:
             return Linked("There is no program in the code.")
-        outcome = await box.run(f"{program}\n\n{tests or ''}\n", limits=limits)
+        outcome = await with_tests(program, tests or "", box, limits)
         return None if outcome.ok else fill(REPORT, report=report(outcome, KEPT), tests=have["tests"])
 
     shapes: list[Shape | None] = [Requirements, Design, Plan] if documents else [None] * 3
@@ -110,7 +111,7 @@ async def meta_gpt(  # noqa: PLR0913 (five voices are the method)
         _role("tests", ["plan"], ["requirement", "design", "code"], qa, testing),
         Role("report", frozenset({"code", "tests"}), frozenset({"code", "tests"}), execute),
     ]
-    pool = Pool(roles, requirement=task)
+    pool = Pool(roles if r else roles[:4], requirement=task)
     await pool.work()
     return cast("Reply", pool.documents["code"])
 

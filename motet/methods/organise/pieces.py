@@ -7,13 +7,14 @@ import ast
 import re
 import textwrap
 import types
-import warnings
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import zip_longest
 from typing import NamedTuple
 
 from motet.agent import Voice
 from motet.answers import extract
+from motet.methods.code.source import calling, imports_first, parsed
 from motet.methods.common import CODE
 from motet.types import Content, Linked, Reply
 
@@ -25,12 +26,17 @@ class Piece(NamedTuple):
     """What one agent wrote.
 
     Args:
-        code: its source without the functions it left open.
+        around: its source before, between and after the functions it left open: one more than of these.
         stubs: the source of those, in order: signature and docstring.
     """
 
-    code: str
+    around: tuple[str, ...] = ("",)
     stubs: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> str:
+        """Its source without the functions it left open."""
+        return "\n\n".join(filter(None, self.around))
 
 
 @lru_cache
@@ -41,20 +47,15 @@ def split(source: str) -> Piece:
     What cannot be parsed is one piece.
     """
     source = textwrap.dedent(source)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Piece(source)
     lines = source.splitlines(keepends=True)
-    stubs = []
-    for node in reversed(body):
+    around, stubs, at = [], [], 0
+    for node in parsed(source):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and all(map(_empty, node.body)):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1
+            around.append("".join(lines[at:first]).strip("\n"))
             stubs.append("".join(lines[first : node.end_lineno]).strip("\n"))
-            del lines[first : node.end_lineno]
-    return Piece("".join(lines).strip("\n"), tuple(reversed(stubs)))
+            at = node.end_lineno or first
+    return Piece((*around, "".join(lines[at:]).strip("\n")), tuple(stubs))
 
 
 def name_of(stub: str) -> str:
@@ -84,7 +85,7 @@ class Node:
     spec: Content
     mother: "Node | None" = None
     reply: Reply | None = None
-    piece: Piece = Piece("")
+    piece: Piece = Piece()
     name: str = ""
     children: list["Node"] = field(default_factory=list)
 
@@ -95,13 +96,22 @@ class Node:
 
     @property
     def shown(self) -> Content:
-        """What it is shown of its mother's piece."""
-        return self.mother.own if self.mother else NOBODY
+        """What it is shown of its mother's piece: what calls its function."""
+        mother = self.mother
+        if mother is None or mother.reply is None:
+            return NOBODY
+        return Linked(calling(mother.piece.code, self.name) or NOBODY, mother.reply.links)
+
+    @property
+    def written(self) -> bool:
+        """Whether it, or anybody below it, wrote more than signatures."""
+        own = self.reply is not None and bool(self.piece.code)
+        return own or any(child.written for child in self.children)
 
     def bear(self, stub: str, voice: Voice) -> "Node":
         """Make an agent for a function that this one left open."""
         spec = Linked(stub, self.reply.links if self.reply else ())
-        child = Node(voice, spec, self, piece=Piece(stub), name=name_of(stub))
+        child = Node(voice, spec, self, piece=Piece((stub,)), name=name_of(stub))
         self.children.append(child)
         return child
 
@@ -111,8 +121,17 @@ class Node:
             self.reply, self.piece = reply, split(program)
 
     def program(self) -> str:
-        """This piece below those of its children; what nobody took over stays open in it."""
-        taken = {child.name for child in self.children}
-        left_open = [stub for stub in self.piece.stubs if name_of(stub) not in taken]
-        parts = [*(child.program() for child in self.children), self.piece.code, *left_open]
-        return "\n\n".join(part for part in parts if part)
+        """This piece and those below it, as one program."""
+        return imports_first(self._joined()) if self.children else self._joined()
+
+    def _joined(self) -> str:
+        """This piece with those of its children where it left them open; what has no place comes first."""
+        places = list(map(name_of, self.piece.stubs))
+        filled = [
+            next((child._joined() for child in self.children if child.name == name), stub)
+            for name, stub in zip(places, self.piece.stubs, strict=True)
+        ]
+        parts = [child._joined() for child in self.children if child.name not in places]
+        for code, function in zip_longest(self.piece.around, filled, fillvalue=""):
+            parts += [code, function]
+        return "\n\n".join(filter(None, parts))

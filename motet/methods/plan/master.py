@@ -10,7 +10,7 @@ UCT: Q + C * sqrt(ln N / m), with N agents in the tree, m = c0 + the failures pa
 = (c0 * r0 + the scores of these failures) / m: the first score r0 counts as c0 observations, its confidence.
 Calls: at most 3 * (1 + b * E): each agent's step, its assessment, and its evaluation if it concludes.
 Deviates: the constants of the paper's UCT are not followed, the form above is ours. Facts, score and
-confidence are one reply, in this order. A failed answer stays open to be expanded, its agents seeing why it
+confidence are one reply, in this order; an answer is evaluated at the same time, without them. A failed answer stays open to be expanded, its agents seeing why it
 failed. In the last expansion all agents are told to conclude.
 Failure: when the first agent fails, the run fails. One that is not assessed has score 1/2 at low confidence;
 an answer that cannot be evaluated passes. When E expansions bring nothing that passes, the conclusion of
@@ -25,6 +25,7 @@ from msgspec import Meta, Struct
 from motet.agent import Voice
 from motet.answers import instruction
 from motet.combine import ask_each
+from motet.concurrency import all_of
 from motet.errors import ModelError
 from motet.methods.common import at_least, weights
 from motet.methods.plan.steps import LAST, MORE, concluded, path_text
@@ -100,8 +101,7 @@ async def master(
         if parent:
             parent.children = agents
         tree += agents
-        await _assess(assessor, task, agents)
-        if passed := await _passing(assessor, task, agents):
+        if passed := await _judged(assessor, task, agents):
             return max(passed, key=lambda node: node.score).answer
     return max(tree, key=lambda node: (concluded(node.solution), node.score)).answer
 
@@ -118,23 +118,27 @@ def _with_remarks(node: Node) -> Linked:
     return fill(STEP, solution=node.solution, remarks=remarks)
 
 
-async def _assess(assessor: Voice, task: Task, agents: Sequence[Node]) -> None:
-    """Give each agent its first reward: a score, and the confidence in it."""
-    prompts = [fill(ASSESS, task=task, path=_steps(node)) for node in agents]
-    said = await ask_each([assessor] * len(agents), prompts, schema=Assessment, temperature=0.0)
-    for node, reply in zip(agents, said, strict=True):
+async def _judged(assessor: Voice, task: Task, agents: Sequence[Node]) -> list[Node]:
+    """Give each agent its first reward: a score, and the confidence in it; evaluate those that conclude.
+
+    Returns:
+        Those whose answer is right; the failure of the others goes back along their paths.
+    """
+    final = [node for node in agents if concluded(node.solution)]
+    first = [fill(ASSESS, task=task, path=_steps(node)) for node in agents]
+    last = [fill(EVALUATE, task=task, form=instruction(task), path=_steps(node)) for node in final]
+    assessed, evaluated = await all_of(
+        [
+            ask_each([assessor] * len(agents), first, schema=Assessment, temperature=0.0),
+            ask_each([assessor] * len(final), last, schema=Evaluation, temperature=0.0),
+        ]
+    )
+    for node, reply in zip(agents, assessed, strict=True):
         if isinstance(reply, Reply):
             node.score, node.confidence = reply.data.score, max(reply.data.confidence, DOUBT)
             node.remarks.append(Linked(reply.data.validation, (reply,)))
-
-
-async def _passing(assessor: Voice, task: Task, agents: Sequence[Node]) -> list[Node]:
-    """Those agents whose answer is right; the failure of the others goes back along their paths."""
-    final = [node for node in agents if concluded(node.solution)]
-    prompts = [fill(EVALUATE, task=task, form=instruction(task), path=_steps(node)) for node in final]
-    said = await ask_each([assessor] * len(final), prompts, schema=Evaluation, temperature=0.0)
     passed = []
-    for node, reply in zip(final, said, strict=True):
+    for node, reply in zip(final, evaluated, strict=True):
         if isinstance(reply, Reply):
             node.remarks.append(Linked(f"Of the answer: {reply.data.why}", (reply,)))
         if isinstance(reply, Failure) or reply.data.correct:

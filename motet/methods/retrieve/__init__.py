@@ -15,7 +15,7 @@ METHODS: dict[str, Method] = {
     "hm_rag": Method(hm_rag, "retrieve", "Liu et al. 2025, arXiv:2504.12330", "≤ 5", 3),
     "chain_of_agents": Method(chain_of_agents, "retrieve", "Zhang et al. 2024, arXiv:2406.02818", "≤ n + 1"),
     "ext_agents": Method(
-        ext_agents, "retrieve", "Liu et al. 2025, arXiv:2505.21471", "≤ T * (n + ceil(log2(n)) + 1)", 416
+        ext_agents, "retrieve", "Liu et al. 2025, arXiv:2505.21471", "≤ T * (n + 1) + ceil(log2(n))", 416
     ),
 }
 

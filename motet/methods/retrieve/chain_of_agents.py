@@ -6,7 +6,9 @@ given its chunk, the question and the communication unit of the worker before it
 manager answers from the last. So every worker reads the source interleaved with what came before, and facts
 that lie far apart meet in the unit.
 Calls: at most n + 1, one after the other.
-Deviates: the window is counted in words; at most n chunks are read, the rest of a longer source is not.
+Deviates: the window of k words is counted without the instructions; 24 characters without a space are a word.
+Half of it is for the chunk and half for the unit, and what is longer of a unit is cut; the paper's chunk may
+fill the window. At most n chunks are read, the rest of a longer source is not.
 Failure: a worker that fails hands on the unit that it was given. When the manager fails, the last unit stands
 as the answer, if there is one. Without documents the manager answers alone.
 """
@@ -17,7 +19,8 @@ from motet.agent import Voice
 from motet.answers import instruction
 from motet.errors import ModelError
 from motet.methods.common import at_least, seats
-from motet.methods.retrieve.corpus import NOTHING, chunks, documents_of
+from motet.methods.retrieve.corpus import NOTHING, documents_of
+from motet.methods.retrieve.window import chunks, fitting
 from motet.teams import Voices, team
 from motet.types import Reply, Task, fill
 
@@ -54,17 +57,19 @@ async def chain_of_agents(
     k: int = 1000,
     documents: Sequence[str] = (),
 ) -> Reply:
-    """Read `n` chunks of `k` words in a chain of workers, and let a manager answer from what it handed on."""
-    at_least(1, k=k)
+    """Read `n` chunks in a chain of workers, windows of `k` words each, and answer from what it hands on."""
+    at_least(2, k=k)
     crew = seats(workers, n)
     unit: Reply | None = None
-    for worker, chunk in zip(crew, chunks(documents_of(task, documents), k), strict=False):
+    for worker, chunk in zip(crew, chunks(documents_of(task, documents), k - k // 2), strict=False):
+        handed = fitting([unit], k // 2)[0] if unit else NO_UNIT
         try:
-            unit = await worker.ask(fill(READ, chunk=chunk, unit=unit or NO_UNIT, task=task))
+            unit = await worker.ask(fill(READ, chunk=chunk, unit=handed, task=task))
         except ModelError:
             continue
+    handed = fitting([unit], k)[0] if unit else NOTHING
     try:
-        return await manager.ask(fill(ANSWER, unit=unit or NOTHING, task=task, form=instruction(task)))
+        return await manager.ask(fill(ANSWER, unit=handed, task=task, form=instruction(task)))
     except ModelError:
         if unit is None:
             raise

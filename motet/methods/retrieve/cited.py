@@ -14,7 +14,7 @@ MOST = 16  # sentences of an answer: a model that runs away is stopped
 
 
 class Desk:
-    """The documents in hand: each is found once and has a number of its own, in the order of coming in.
+    """The documents in hand: each is put there once and has a number of its own, in the order of coming in.
 
     Args:
         texts: all that can be found.
@@ -26,14 +26,13 @@ class Desk:
     ) -> None:
         self.corpus, self.k, self.alpha = indexed(tuple(texts), embed), k, alpha
         self.pool: list[Linked] = []
-        self._seen: set[int] = set()
 
     def find(self, query: str) -> list[str]:
-        """The best `k` documents that no query has found so far."""
+        """The best `k` documents that are not on the desk, each once."""
         order = best(self.corpus.hybrid(query, self.alpha), len(self.corpus.texts))
-        new = [i for i in order if i not in self._seen][: self.k]
-        self._seen.update(new)
-        return [self.corpus.texts[i] for i in new]
+        here = {document.text for document in self.pool}
+        found = dict.fromkeys(text for i in order if (text := self.corpus.texts[i]) not in here)
+        return list(found)[: self.k]
 
     def take(self, documents: list[Linked]) -> Linked:
         """Put documents on the desk; they come back as one text with their numbers."""
@@ -43,9 +42,10 @@ class Desk:
 
 
 @lru_cache
-def cited(n: int) -> type[Struct]:
-    """The schema of an answer of sentences that cite documents 1 to `n`."""
-    numbers = Annotated[list[Annotated[int, Meta(ge=1, le=n)]], Meta(max_length=n)]
+def cited(last: int, first: int = 1) -> type[Struct]:
+    """The schema of an answer of sentences that cite documents `first` to `last`."""
+    number = Annotated[int, Meta(ge=first, le=last)]
+    numbers = Annotated[list[number], Meta(max_length=last)]
     sentence = defstruct("Sentence", [("text", str), ("documents", numbers)])
     sentences = Annotated[list[sentence], Meta(max_length=MOST)]  # type: ignore[valid-type]
     return defstruct("Cited", [("sentences", sentences), ("answer", str)])

@@ -101,30 +101,6 @@ def square(vector: Vector) -> float:
     return sum(v * v for v in vector.values())
 
 
-def chunks(texts: Sequence[str], size: int) -> list[str]:
-    """Texts packed in order into chunks of `size` words at most; a text is cut only when it is longer."""
-    packed: list[list[str]] = [[]]
-    for words in map(str.split, texts):
-        for start in range(0, len(words), size):
-            piece = words[start : start + size]
-            if packed[-1] and len(packed[-1]) + len(piece) > size:
-                packed.append([])
-            packed[-1] += piece
-    return [" ".join(words) for words in packed if words]
-
-
-def first_words(texts: Sequence[Linked], size: int) -> Linked:
-    """As many whole texts, in order, as fit into `size` words, one a paragraph; the first is cut to fit."""
-    kept: list[Linked] = []
-    for text in texts:
-        left = size - sum(len(k.text.split()) for k in kept)
-        words = text.text.split()
-        if kept and len(words) > left:
-            break
-        kept.append(text if len(words) <= left else Linked(" ".join(words[:left]), text.links))
-    return numbered(kept, None)
-
-
 def numbered(texts: Sequence[Linked], first: int | None = 1) -> Linked:
     """Texts as paragraphs of one, numbered from `first` unless that is None, with all their links."""
     lines = [t.text if first is None else f"[{i}] {t.text}" for i, t in enumerate(texts, first or 0)]

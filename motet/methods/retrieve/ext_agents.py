@@ -4,14 +4,17 @@ Paper: Liu et al. 2025, arXiv:2505.21471 (catalogue 416).
 Idea: each seeking agent reads one chunk of what is far larger than a window and posts a short message with
 its relevance. All messages are ranked and synchronised globally: in the next of T rounds every seeker reads
 its chunk again with the scratchpad of the best of all chunks, so that the second hop of a question finds the
-first. A reasoning agent accumulates knowledge: it tries with the best message, then the best 2, 4, 8, …, and
-stops when it can answer, so that what is less relevant distracts only when it is needed.
-Calls: at most T * (n + ceil(log2(n)) + 1); the n calls of a round go out together.
-Deviates: a seeker states the relevance with its message, where the authors' code asks once more. The window
-of w words is counted without the instructions, half of it for the chunk and half for the scratchpad; at most
-n chunks are read. The reasoner tries 1, 2, 4, … messages in every round, not in the first alone.
-Failure: a seeker that fails posts nothing. When the reasoner fails, the most relevant message stands as the
-answer, if there is one. Without documents the reasoner answers alone.
+first; messages add up over the rounds. A reasoning agent accumulates knowledge: in the first round it tries
+with the best message, then the best 2, 4, 8, …, and in the rounds after it with all that there is. It stops
+when it can answer, so that what is less relevant distracts only when it is needed.
+Calls: at most T * (n + 1) + ceil(log2(n)); the n calls of a round go out together.
+Deviates: a seeker states the relevance with its message, where the authors' code asks once more. Messages are
+ranked after the first round too, and equal ones count once. The window of w words is counted without the
+instructions, half of it for the chunk and half for the scratchpad; 24 characters without a space are a word.
+At most n chunks are read. The reasoner sees the best messages that fit, and is not asked again about the same.
+Failure: a seeker that fails, or has nothing to say, posts nothing; what it posted before stays. When the
+reasoner fails, the most relevant message stands as the answer; when there is none, the run fails. Without
+documents the reasoner answers alone.
 """
 
 import re
@@ -21,11 +24,12 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from motet.agent import Voice
-from motet.answers import instruction
+from motet.answers import final, instruction
 from motet.combine import ask_each
 from motet.errors import ModelError
 from motet.methods.common import at_least, seats
-from motet.methods.retrieve.corpus import NOTHING, chunks, documents_of, first_words
+from motet.methods.retrieve.corpus import NOTHING, documents_of, numbered
+from motet.methods.retrieve.window import chunks, fitting
 from motet.teams import Voices, team
 from motet.types import Linked, Reply, Task, fill
 
@@ -51,7 +55,7 @@ Question:
 
 {form}{way_out}"""
 WAY_OUT = "\nIf this is not enough to answer, say NO ANSWER and nothing else."
-_NO_ANSWER = re.compile(r"(?i)\bno answer\b")
+_NO_ANSWER = re.compile(r"(?i)[\W_]*(?:text\W)?no answer[\W_]*")
 
 
 class Message(Struct):
@@ -75,31 +79,53 @@ async def ext_agents(
     """Let `n` seekers share what they find in `T` rounds, and reason over the best of it in `w` words."""
     at_least(1, T=T)
     at_least(2, w=w)
-    crew = seats(seekers, n)
+    crew, form = seats(seekers, n), instruction(task)
     parts = chunks(documents_of(task, documents), w // 2)[:n]
-    found: list[Linked] = []
+    found: list[Reply] = []
+    tried, rounds = NOTHING, T if parts else 1
     try:
-        for t in range(T):
-            found = await _seek(task, crew, parts, first_words(found, w // 2)) or found
-            for r in ranks(len(found)):
-                last = t == T - 1 and r == len(found)
-                notes = first_words(found[:r], w)
-                form, way_out = instruction(task), "" if last or not parts else WAY_OUT
+        for t in range(rounds):
+            pad = numbered(fitting(_messages(found), w // 2), None)
+            found = _ranked([*found, *await _seek(task, crew, parts, pad)])
+            kept = fitting(_messages(found), w)
+            for r in ranks(len(kept)) if t == 0 else [len(kept)]:
+                last = t == rounds - 1 and r == len(kept)
+                notes = numbered(kept[:r], None)
+                if notes.text == tried and not last:
+                    continue
+                tried, way_out = notes.text, "" if last else WAY_OUT
                 reply = await reasoner.ask(fill(REASON, notes=notes, task=task, form=form, way_out=way_out))
-                if last or not parts or not _NO_ANSWER.search(reply.text):
+                if last or not _gives_up(reply):
                     return reply
     except ModelError:
         if not found:
             raise
-    return found[0]
+    return _messages(found)[0]
 
 
-async def _seek(task: Task, crew: Sequence[Voice], parts: Sequence[str], pad: Linked) -> list[Linked]:
-    """The messages of a round, the most relevant first."""
+async def _seek(task: Task, crew: Sequence[Voice], parts: Sequence[str], pad: Linked) -> list[Reply]:
+    """What the seekers post in a round."""
     asked = [fill(SEEK, chunk=part, scratchpad=pad, task=task) for part in parts]
     outcomes = await ask_each(crew[: len(parts)], asked, schema=Message)
-    replies = sorted((o for o in outcomes if isinstance(o, Reply)), key=lambda o: -o.data.relevance)
-    return [Linked(reply.data.message or NOTHING, (reply,)) for reply in replies]
+    return [o for o in outcomes if isinstance(o, Reply) and o.data.message.strip()]
+
+
+def _ranked(posted: Sequence[Reply]) -> list[Reply]:
+    """What was posted, the most relevant first and each text once."""
+    texts: dict[str, Reply] = {}
+    for reply in sorted(posted, key=lambda reply: -reply.data.relevance):
+        texts.setdefault(reply.data.message.strip(), reply)
+    return list(texts.values())
+
+
+def _messages(posted: Sequence[Reply]) -> list[Linked]:
+    return [Linked(reply.data.message, (reply,)) for reply in posted]
+
+
+def _gives_up(reply: Reply) -> bool:
+    """Whether a reply, or the answer that it marks, is 'NO ANSWER' and nothing else."""
+    said = final(reply.text)
+    return bool(_NO_ANSWER.fullmatch(reply.text.rpartition("</think>")[2] if said is None else said))
 
 
 def ranks(n: int) -> Iterator[int]:

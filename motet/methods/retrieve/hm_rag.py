@@ -10,7 +10,8 @@ Calls: at most 5.
 Deviates: text alone; images would be turned into captions before (as in the paper). Answers agree when they
 are equal by the kind of the task, where the paper thresholds ROUGE-L and BLEU between texts. The graph is
 made of the documents' plain statements by a rule, unless `triples` are given; the web is another local corpus
-(`pages`). Retrieval agents may say that they do not know, which counts for no answer.
+(`pages`). Retrieval agents may say that they do not know, which counts for no answer, unless it is an option
+of a choice.
 Failure: without sub-questions the question itself is looked up. A retrieval agent that fails is missing from
 the vote. When the expert fails, the most frequent answer stands, the first of equals.
 """
@@ -96,8 +97,9 @@ async def hm_rag(  # noqa: PLR0913 (five voices are the method)
         for name, passages in zip(NAMES, found, strict=True)
     ]
     outcomes = await ask_each([vector, graph, web], asked)
+    unknown = None if task.kind == "choice" else canonical(task, UNKNOWN)  # which may be one of the options
     known = [
-        o for o in outcomes if isinstance(o, Reply) and extract(task, o.text) != canonical(task, UNKNOWN)
+        o for o in outcomes if isinstance(o, Reply) and (not unknown or extract(task, o.text) != unknown)
     ]
     counted = tally(task, known, of=len(outcomes))
     vote = Linked(counted.winner, counted.votes[counted.winner]) if counted.winner else None

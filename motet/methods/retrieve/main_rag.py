@@ -5,7 +5,7 @@ Idea: retrieved documents mislead as often as they help. A predictor answers fro
 judge says whether document and answer bear out the question, with the score log p(Yes) - log p(No). The bar
 is the query's own: tau = mean - n * sigma of its scores. Documents at or above it go to the final predictor,
 highest score first, so that easy and hard questions keep as many as each deserves. Nothing is trained.
-Calls: at most 2 * k + 1.
+Calls: at most 2 * k + 1; all documents are worked on at once.
 Deviates: the judge states p(Yes) as a number, which every backend can give, where the paper reads it off the
 model's logits; it is kept EDGE away from 0 and 1. The retriever is BM25; the paper takes k = 20 documents.
 Failure: a document whose prediction or judgement fails is neither scored nor kept; when all do, all documents
@@ -14,7 +14,7 @@ documents the final predictor answers alone.
 """
 
 from collections.abc import Sequence
-from math import log, sqrt
+from math import inf, log, sqrt
 from statistics import fmean
 from typing import Annotated
 
@@ -22,7 +22,7 @@ from msgspec import Meta, Struct
 
 from motet.agent import Voice
 from motet.answers import instruction
-from motet.combine import ask_each
+from motet.concurrency import all_of
 from motet.errors import BadInput, ModelError
 from motet.methods.common import at_least
 from motet.methods.retrieve.corpus import NOTHING, best, documents_of, indexed
@@ -91,26 +91,29 @@ async def adaptive_filter(
     """The documents at or above the bar, best first, each linked to the answer from it and the verdict.
 
     Raises:
-        BadInput: `n` is negative. BudgetExceeded: the run may spend no more.
+        BadInput: `n` is negative or endless. BudgetExceeded: the run may spend no more.
     """
-    if not n >= 0:
-        raise BadInput(f"n={n!r}: expected a number of standard deviations, 0 or more")
-    form = instruction(task)
-    asked = [fill(PREDICT, document=document, task=task, form=form) for document in documents]
-    outcomes = await ask_each([predictor] * len(asked), asked)
-    answered = [(d, a) for d, a in zip(documents, outcomes, strict=True) if isinstance(a, Reply)]
-    asked = [fill(JUDGE, document=document, task=task, answer=answer) for document, answer in answered]
-    verdicts = await ask_each([judge] * len(asked), asked, schema=Support)
-    judged = [
-        (log_odds(verdict.data.yes), Linked(document, (answer, verdict)))
-        for (document, answer), verdict in zip(answered, verdicts, strict=True)
-        if isinstance(verdict, Reply)
-    ]
+    if not 0 <= n < inf:
+        raise BadInput(f"n={n!r}: expected a number of standard deviations, 0 or more and not endless")
+    outcomes = await all_of([_judged(task, document, predictor, judge) for document in documents])
+    judged = [outcome for outcome in outcomes if outcome]
     if not judged:
         return [Linked(document) for document in documents]
     bar = judge_bar([score for score, _ in judged], n)
     judged.sort(key=lambda pair: -pair[0])
     return [document for score, document in judged if score >= bar]
+
+
+async def _judged(
+    task: Task, document: str, predictor: Voice, judge: Voice
+) -> tuple[float, Linked] | None:
+    """A document's score, and the document with what was said of it; None when one of the two fails."""
+    try:
+        answer = await predictor.ask(fill(PREDICT, document=document, task=task, form=instruction(task)))
+        verdict = await judge.ask(fill(JUDGE, document=document, task=task, answer=answer), schema=Support)
+    except ModelError:
+        return None
+    return log_odds(verdict.data.yes), Linked(document, (answer, verdict))
 
 
 def log_odds(yes: float) -> float:

@@ -5,12 +5,12 @@ Idea: a hybrid retriever fuses a dense and a sparse score (alpha and 1 - alpha).
 MAIN-RAG (a predictor answers from each, a judge scores them). A generator writes an answer of sentences with
 citations; a sentence that cites none of the documents it was shown is dropped. A checker looks at it claim
 by claim: claims that do not bear on the question are removed, and for each part of the question that is left
-open (m at most) it writes a follow-up question, for which documents not seen so far are found and read. The
-generator joins what they say with the answer.
+open (m at most) it writes a follow-up question, for which documents that the generator was not shown so far,
+rejected ones among them, are found and read. The generator joins what they say with the answer.
 Calls: at most 2 * k + 2 + m + min(1, m).
 Deviates: citations are structured output, not parsed from prose, and stand in the text as [number]. The
 follow-ups are answered at once and joined in one call, where the paper joins them one after the other. Dense
-vectors count letter trigrams unless `embed` gives others.
+vectors count letter trigrams unless `embed` gives others. The paper retrieves 20 documents at a time.
 Failure: see MAIN-RAG for the filter. When the generator fails, the run fails; when the checker, a follow-up
 or the joining fails, the answer stands as it was. Without documents the generator answers alone.
 """
@@ -23,6 +23,7 @@ from msgspec import Meta, Struct
 from motet.agent import Voice
 from motet.answers import instruction
 from motet.combine import ask_each
+from motet.concurrency import all_of
 from motet.errors import ModelError
 from motet.methods.common import at_least, share
 from motet.methods.retrieve.cited import MOST, Desk, attributed, cited, claims
@@ -96,8 +97,8 @@ async def ragenta(  # noqa: PLR0913 (four voices are the method)
     checker: Voice,
     *,
     k: int = 5,
-    alpha: float = 0.7,
-    n: float = 0.0,
+    alpha: float = 0.65,
+    n: float = 0.5,
     m: int = 2,
     documents: Sequence[str] = (),
     embed: Callable[[str], Vector] | None = None,
@@ -119,8 +120,8 @@ async def ragenta(  # noqa: PLR0913 (four voices are the method)
             fill(CHECK, task=task, claims=listed, draft=Linked(draft.data.answer, (draft,))), schema=Check
         )
         answer = attributed(task, draft, verdict.data.remove, verdict)
-        if found := await _follow_up(task, generator, verdict, desk, m):
-            pool = numbered(desk.pool)
+        if answers := await _follow_up(task, generator, verdict, desk, m):
+            pool, found = numbered(desk.pool), numbered(answers, None)
             prompt = fill(JOIN, documents=pool, task=task, draft=answer, found=found, form=form)
             return attributed(task, await generator.ask(prompt, schema=cited(len(desk.pool))))
     except ModelError:
@@ -129,11 +130,13 @@ async def ragenta(  # noqa: PLR0913 (four voices are the method)
 
 
 async def _follow_up(task: Task, generator: Voice, verdict: Reply, desk: Desk, m: int) -> list[Linked]:
-    """What documents not seen so far say of the parts of the question that are open."""
+    """What documents not on the desk so far say of the parts of the question that are open."""
     asked = []
     for part in [] if verdict.data.complete else verdict.data.questions[:m]:
         if new := desk.find(part):
+            first = len(desk.pool) + 1
             shown = desk.take([Linked(text) for text in new])
-            asked.append(fill(FOLLOW, documents=shown, task=task, part=Linked(part, (verdict,))))
-    outcomes = await ask_each([generator] * len(asked), asked, schema=cited(len(desk.pool)))
+            prompt = fill(FOLLOW, documents=shown, task=task, part=Linked(part, (verdict,)))
+            asked.append(ask_each([generator], [prompt], schema=cited(len(desk.pool), first)))
+    outcomes = [outcome for (outcome,) in await all_of(asked)]
     return [attributed(task, outcome) for outcome in outcomes if isinstance(outcome, Reply)]

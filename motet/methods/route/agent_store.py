@@ -8,9 +8,10 @@ among the k likeliest and puts their results together.
 Calls: at most k + 2; 1 for a task that goes to one agent.
 Deviates: the frozen language model under the tokens is a fixed hash of the task's trigrams. Which tasks need
 several agents is told by the first token's chance. Agents answer in text, they do not share a desktop.
-Failure: when an agent fails, the next likeliest is asked, after k of them the manager itself; when it fails
-too, the run fails. When the manager cannot plan, the task goes to one agent; when it cannot put the results
-together, the last result is the answer. Without tokens, agents are found by the words of their descriptions.
+Failure: when an agent fails at a task or a part, the next likeliest is asked, after k of them the manager
+itself; when it fails too, the run fails, or goes on without that part. When the manager cannot plan, the task
+goes to one agent; when it cannot put the results together, the last result is the answer. Without tokens,
+agents are found by the words of their descriptions.
 
     store = [entry_of_writer, entry_of_solver]
     team = agent_store(tokens=train_tokens([e.demonstrations for e in store])).cast(
@@ -99,17 +100,15 @@ async def agent_store(
 async def _together(task: Task, manager: Voice, likely: Sequence[Voice], plan: Reply, k: int) -> Reply:
     """Have the parts of a plan done, each with the results before it, and put them together."""
     done: list[Reply] = []
-    form = instruction(task)
-    for part in plan.data.subtasks[:k]:
+    parts, form = plan.data.subtasks[:k], instruction(task)
+    for part in parts:
         ready = sorted(likely, key=lambda agent: agent.name != part.agent)
-        said = Linked(part.do, (plan,))
+        wish = fill(PART, task=task, done=done or "(none)", part=Linked(part.do, (plan,)), form=form)
         try:
-            done.append(
-                await first(ready, fill(PART, task=task, done=done or "(none)", part=said, form=form))
-            )
+            done.append(await first([*ready, manager], wish))
         except ModelError:
             continue
-    if len(done) == 1:
+    if len(done) == len(parts) == 1:
         return done[0]
     try:
         return await manager.ask(fill(JOIN, task=task, done=done) if done else task, form)

@@ -63,29 +63,32 @@ async def instruct(task: Task, writer: Voice) -> Reply:
 async def self_instruct(
     entry: Entry, writer: Any, *, n: int = 20, rounds: int = 8, tau: float = 0.8, **options: Any
 ) -> Entry:
-    """An entry with up to `n` demonstrations, the missing ones written by a voice.
+    """An entry with up to `n` demonstrations, the missing ones written by a voice; those it has all stay.
 
     Args:
-        rounds: how often the writer is asked at most; it is shown up to four demonstrations each time.
+        rounds: how often the writer is asked at most; each time it is shown up to four demonstrations, and
+            the run has a seed of its own.
         tau: a task whose cosine to one that is there is greater is dropped, from 0 to 1.
         options: of `Team.arun`, such as `store` and `seed`.
     """
     share(tau=tau)
-    rng, kept = Random(f"{options.get('seed', 0)} {entry.about}"), list(entry.demonstrations)
-    for _ in range(rounds):
+    seed, kept = options.pop("seed", 0), list(entry.demonstrations)
+    rng = Random(f"{seed} {entry.about}")
+    for turn in range(rounds):
         if len(kept) >= n:
             break
         shown = "\n".join(f"- {task}" for task in rng.sample(kept, min(4, len(kept))))
         prompt = INSTRUCT.format(about=entry.about, shown=shown, n=min(5, n - len(kept)))
-        run = await instruct.cast(writer=writer).arun(Task(prompt), **options)
+        run = await instruct.cast(writer=writer).arun(Task(prompt), seed=seed + turn, **options)
         try:
             written = parse(run.answer, Tasks).tasks if run.ok else []
         except SchemaMismatch:
             continue
         for text in written:
-            if text.strip() and all(dot(features(text, D), features(t, D)) <= tau for t in kept):
+            new = all(dot(features(text, D), features(known, D)) <= tau for known in kept)
+            if new and text.strip() and len(kept) < n:
                 kept.append(text.strip())
-    return msgspec.structs.replace(entry, demonstrations=tuple(kept[:n]))
+    return msgspec.structs.replace(entry, demonstrations=tuple(kept))
 
 
 def train_tokens(

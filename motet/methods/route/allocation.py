@@ -95,13 +95,13 @@ async def allocate(  # noqa: PLR0913 (the paper's own)
     if not candidates or not tasks:
         raise BadInput(f"{len(candidates)} candidates, {len(tasks)} tasks: expected at least one of each")
     modules = [voice for voice in system.voices if voice not in system.parts]
-    trial = _Trial(system, modules, candidates, judge, alpha, beta, mark, options)
+    trial = _Trial(system, modules, candidates, tasks, judge, alpha, beta, mark, options)
     trace: list[Places] = [(0,) * len(modules)]
     unchanged = turn = scored = 0
     while unchanged < len(modules) and scored + len(candidates) <= B:
         i, places = turn % len(modules), trace[-1]
         tried = [(*places[:i], model, *places[i + 1 :]) for model in range(len(candidates))]
-        scores = await all_of([all_of([trial.score(p, i, task) for p in tried]) for task in tasks])
+        scores = await all_of([all_of([trial.score(p, i, t) for p in tried]) for t in range(len(tasks))])
         best = Counter(k for row in scores for k, score in enumerate(row) if score == max(row))
         keep = max(range(len(candidates)), key=lambda k: (best[k], k == places[i], -k))
         unchanged = unchanged + 1 if keep == places[i] else 1
@@ -118,16 +118,17 @@ class _Trial:
     system: Team[...]
     modules: Sequence[str]
     candidates: Sequence[Any]
+    tasks: Sequence[Task]
     judge: Any
     alpha: float
     beta: float
     mark: Mark
     options: Mapping[str, Any]
-    runs: dict[tuple[Places, str], Run] = field(default_factory=dict)
+    runs: dict[tuple[Places, int], Run] = field(default_factory=dict)
 
-    async def score(self, places: Places, i: int, task: Task) -> float:
-        """What an allocation is worth on a task, with module `i` looked at."""
-        key = (places, task.id + task.prompt)
+    async def score(self, places: Places, i: int, t: int) -> float:
+        """What an allocation is worth on task `t`, with module `i` looked at."""
+        key, task = (places, t), self.tasks[t]
         if key not in self.runs:
             singers = zip(self.modules, places, strict=True)
             cast = self.system.cast(**{module: self.candidates[k] for module, k in singers})
@@ -140,10 +141,8 @@ class _Trial:
 
     async def error(self, run: Run, module: str) -> float:
         """How far a module is to blame, from 0 to 1."""
-        task = run.tape.started.task
-        said = [
-            f"[{c.voice}]\n{run.tape.path(c.node)[-1].text if c.node else '(it failed)'}" for c in run.calls
-        ]
+        task, path = run.tape.started.task, run.tape.path
+        said = [f"[{c.voice}]\n{path(c.node)[-1].text if c.node else '(it failed)'}" for c in run.calls]
         answer, outputs = run.answer if run.ok else "(none)", "\n\n".join(said)
         prompt = DIAGNOSE.format(task=task, outputs=outputs, answer=answer, module=module)
         asked = await diagnosis.cast(judge=self.judge).arun(Task(prompt), **self.options)

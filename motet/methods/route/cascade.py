@@ -6,12 +6,13 @@ Idea: most questions are easy. Sample the cheap model k times and call the dear 
 differ. A longer cascade is one whose strong voice is a cascade.
 Calls: at most k + 1.
 Deviates: the paper draws the samples from two kinds of prompt (chain and program of thought); here from one.
-Failure: the samples are one request; when it fails, the strong voice is asked. When the strong voice fails,
-what most samples say is the answer; when there are none, the run fails.
+Failure: a sample that fails agrees with nobody (samples of a model are one request and fail together). When
+the strong voice fails, or no answer can be read in its reply, what most samples say is the answer; when they
+say nothing either, its reply or its failure is the end.
 """
 
 from motet.agent import Voice
-from motet.answers import instruction
+from motet.answers import extract, instruction
 from motet.combine import majority, tally
 from motet.errors import ModelError
 from motet.methods.common import at_least, share
@@ -36,8 +37,10 @@ async def cascade(
     if counted.winner is not None and counted.share() >= threshold:
         return majority(task, samples)
     try:
-        return await strong.ask(task, STEPS, form)
+        reply = await strong.ask(task, STEPS, form)
     except ModelError:
         if counted.winner is None:
             raise
         return majority(task, samples)
+    readable = counted.winner is None or extract(task, reply.text) is not None
+    return reply if readable else majority(task, samples)

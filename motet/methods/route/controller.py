@@ -8,11 +8,13 @@ alone is scored like those that resemble it.
 """
 
 from collections.abc import Sequence
+from math import isfinite
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
+from motet.errors import BadInput
 from motet.methods.route.features import features, softmax
 
 if TYPE_CHECKING:
@@ -21,15 +23,30 @@ if TYPE_CHECKING:
 Matrix = Sequence[Sequence[float]]
 D = 16  # features of a text
 NOBODY_ELSE = "Nobody else: the team is complete."
-LEVELS = ("mode", "role", "llm")
+ROWS = {"mode": 1 + D, "role": 1 + 3 * D, "llm": 1 + 3 * D}
+LEVELS = tuple(ROWS)
 
 
 class Controller(Struct, frozen=True):
-    """The weights of each level, rows of the context by columns of the option; empty, all is as likely."""
+    """The weights of each level, rows of the context by columns of the option; empty, all is as likely.
+
+    Raises:
+        BadInput: a level has not its `ROWS` of D finite numbers each.
+    """
 
     mode: Matrix = ()
     role: Matrix = ()
     llm: Matrix = ()
+
+    def __post_init__(self) -> None:
+        for level, rows in ROWS.items():
+            weights: Matrix = getattr(self, level)
+            lengths = {len(row) for row in weights}
+            if len(weights) and (len(weights) != rows or lengths != {D}):
+                got = f"{len(weights)} rows of {' or '.join(map(str, sorted(lengths)))}"
+                raise BadInput(f"{level} of a controller has {got} numbers: expected {rows} rows of {D}")
+            if not all(isfinite(weight) for row in weights for weight in row):
+                raise BadInput(f"{level} of a controller has a weight that is endless or no number")
 
 
 class Menu(NamedTuple):

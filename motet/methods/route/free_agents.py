@@ -8,22 +8,25 @@ Calls: at most n.
 Deviates: the answer is the roster's vote. An agent's inner mixture of experts is not built in: an agent may
 be a team with a gate, such as `agent_store`. The reward is whether an agent is right, unless another is
 given; the paper adds weighted terms of synergy and efficiency.
-Failure: an agent that fails has no vote (and no reward); when none of the roster has one, the run fails.
+Failure: an agent that fails has no vote (and no reward); when none of the roster has one, the run fails. When
+the budget refuses a call to an agent on trial, that trial is lost and the vote stands. What those on trial
+spend counts, though: a roster of agents that make several calls may come too late, and a budget of seconds
+ends the run while somebody on trial is still thinking.
 
     played = asyncio.run(season(free_agents(n=5).cast(agents=league), tasks, Roster((0, 1, 2), pool=(3, 4))))
     team = free_agents(n=5, active=played[-1].roster.active).cast(agents=league)
 """
 
 from collections.abc import Sequence
-from itertools import chain
 
 from motet.answers import instruction
 from motet.combine import answered, ask_each, majority
-from motet.errors import BadInput
+from motet.concurrency import all_of
+from motet.errors import BadInput, BudgetExceeded
 from motet.methods.common import seats
 from motet.methods.single.chain_of_thought import STEPS
 from motet.teams import Voices, team
-from motet.types import Linked, Task
+from motet.types import Failure, Linked, Reply, Task
 
 
 @team
@@ -38,10 +41,20 @@ async def free_agents(
     """
     league = seats(agents, n)
     playing = list(active) or list(range(n))
-    if not {*playing, *trial} <= set(range(n)) or {*playing} & {*trial}:
+    asked = [*playing, *trial]
+    if not set(asked) <= set(range(n)) or len(set(asked)) < len(asked):
         raise BadInput(
-            f"active={active!r}, trial={trial!r}: expected other numbers from 0 to {n - 1} in each"
+            f"active={active!r}, trial={trial!r}: expected numbers from 0 to {n - 1}, none of them twice"
         )
-    asked = [league[i] for i in chain(playing, trial)]
-    said = await ask_each(asked, [(task, STEPS, instruction(task))] * len(asked))
-    return majority(task, answered(said[: len(playing)]))
+
+    async def said(i: int) -> Reply | Failure:
+        try:
+            (outcome,) = await ask_each([league[i]], [(task, STEPS, instruction(task))])
+        except BudgetExceeded as error:
+            if i in playing:
+                raise
+            return error.failure
+        return outcome
+
+    outcomes = await all_of([said(i) for i in asked])
+    return majority(task, answered(outcomes[: len(playing)]))

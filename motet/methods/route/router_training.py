@@ -17,7 +17,7 @@ import msgspec
 
 from motet.errors import BadInput
 from motet.methods.common import Mark, gives_target
-from motet.methods.route.controller import LEVELS, Controller, D, Menu, Plan, Step, chances, drawn
+from motet.methods.route.controller import LEVELS, ROWS, Controller, D, Menu, Plan, Step, chances, drawn
 from motet.methods.route.mas_router import MODES
 from motet.run import Run
 from motet.tape.keys import digest
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Weights = dict[str, NDArray[np.float64]]
-
-ROWS = {"mode": 1 + D, "role": 1 + 3 * D, "llm": 1 + 3 * D}
 
 
 def dollars(run: Run) -> float:

@@ -11,13 +11,14 @@ import msgspec
 from msgspec import Struct
 
 from motet.errors import BadInput
+from motet.methods.aggregate.said import last_said
 from motet.methods.common import at_least, gives_target
 from motet.run import Run
 from motet.teams import Team
 from motet.types import Task
 
 Reward = Callable[[Run, str | None], float]
-"""What an agent earned in a run with what it said (None when it failed)."""
+"""What an agent earned in a run with what it said last (None when it failed); see `last_said`."""
 
 
 class Roster(Struct, frozen=True):
@@ -107,8 +108,7 @@ async def season(
     for task in tasks:
         trial = roster.trial[1:] if roster.trial else ()
         run = await team.configured(active=roster.active, trial=trial).arun(task, **options)
-        said = {c.voice: run.tape.path(c.node)[-1].text for c in run.calls if c.node}
-        rewards = {i: reward(run, said.get(f"agents_{i + 1}")) for i in (*roster.active, *trial)}
+        rewards = {i: reward(run, last_said(run, f"agents_{i + 1}")) for i in (*roster.active, *trial)}
         roster = roster.after(rewards, W=W, threshold=threshold, P=P)
         played.append(Match(run, roster))
     return played
