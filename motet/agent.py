@@ -273,7 +273,8 @@ async def those_answered(askings: Sequence[Coroutine[Any, Any, Reply]]) -> list[
     """Ask at once, and return the replies of those who answered, in order.
 
     Raises:
-        ModelError: nobody answered; it is the failure of the first. BudgetExceeded: the run may spend no more.
+        ModelError: nobody answered; it is the failure of the first. BudgetExceeded: the run may spend no
+            more.
     """
 
     async def one(asking: Coroutine[Any, Any, Reply]) -> Reply | ModelError:

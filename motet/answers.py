@@ -59,10 +59,14 @@ def extract(task: Task, text: str) -> str | None:
 
 
 def wording(task: Task, text: str) -> str | None:
-    """Read the final answer out of a reply for people: a text as it was written, anything else canonical."""
+    """Read the final answer out of a reply for people: a text as it was written, anything else canonical.
+
+    Without a target nobody knows how many lines it has: it is all that follows the last mark, or the reply.
+    """
     if task.kind != "text":
         return extract(task, text)
-    found = _read_text(task, _said(text))
+    said = _said(text)
+    found = (_marked(said) or said) if task.target is None else _read_text(task, said)
     return found.strip() or None if found else None
 
 

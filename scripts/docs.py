@@ -13,11 +13,13 @@ from pathlib import Path
 
 from motet.evals.lab.card import MEASURED, card, head, section, stamp
 from motet.evals.lab.subject import subject
+from motet.evals.lab.sweep import Rivals
 from motet.methods import METHODS
 from motet.methods.info import Method
 
 PAGE = Path(__file__).parent.parent / "docs" / "methods.md"
 CARDS = PAGE.parent / "methods"
+RIVALS = Rivals()  # of one process: many methods are held against the same votes
 HEAD = "| method | family | paper | system | calls | deviates from the paper |\n|---|---|---|---|---|---|\n"
 
 
@@ -40,7 +42,7 @@ def write_card(name: str, anew: bool) -> str:
     if not anew and stamp(subject(name)) in before:
         path.write_text(head(name) + before[before.index(MEASURED) :])
         return f"{path.name}: figures kept"
-    path.write_text(card(name))
+    path.write_text(card(name, rivals=RIVALS))
     return f"{path.name}: measured"
 
 

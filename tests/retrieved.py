@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from motet.tape.keys import digest
+
 NOTES = [f"Note {i} of {word}: 17 plus 25 is what it is." for i, word in enumerate("abcdefgh")]
 NO_ANSWER = "NO ANSWER"
 NEVER_DONE: dict[str, dict[str, Any]] = {
@@ -9,7 +11,10 @@ NEVER_DONE: dict[str, dict[str, Any]] = {
         "checker": lambda _: '{"remove": [], "complete": false, "questions": ["One?", "Two?", "3?"]}'
     },
     "hm_rag": {voice: lambda said, i=i: f"Answer: {i}" for i, voice in enumerate(("vector", "graph", "web"))},
-    "ext_agents": {"reasoner": lambda said: NO_ANSWER if NO_ANSWER in said else "Answer: 42"},
+    "ext_agents": {
+        "seekers": lambda said: f'{{"message": "{digest(said)}", "relevance": 0.5}}',
+        "reasoner": lambda said: NO_ANSWER if NO_ANSWER in said else "Answer: 42",
+    },
     "xolver": {"agents": "sim:skill=0,wrong=1000000,follow=0"},
     "generative_agents": {
         "rater": lambda _: '{"importance": 10}',

@@ -174,5 +174,9 @@ def test_the_instruction_of_a_choice_shows_the_options():
 
 def test_an_answer_for_people_keeps_the_words_of_a_text_and_no_more():
     assert wording(WORDS, "I think.\nAnswer: The *Old* Town.") == "The *Old* Town."
+    haiku = "An old silent pond\nA frog jumps into the pond\nSplash! Silence again."
+    assert wording(WORDS, f"Here it is. Answer: {haiku}") == wording(WORDS, haiku) == haiku
+    known = Task("?", target="oslo")
+    assert wording(known, "Answer: Oslo\nI am sure.") == wording(known, "I am sure.\nOslo") == "Oslo"
     assert wording(NUMBER, "Answer: 1,000.0 apples") == "1000"
     assert wording(WORDS, "") is None

@@ -2,7 +2,8 @@
 
 import json
 import re
-from itertools import permutations
+from itertools import pairwise, permutations
+from math import log10
 from random import Random
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from method_runs import edges, play, play_all, said_to, says
+from voices import review
 
 from motet import Run, Task
 from motet.errors import BadInput
@@ -118,6 +120,43 @@ def test_who_is_silent_loses_a_draw_goes_to_the_negative_and_two_silent_sides_fa
     assert nobody.error and nobody.error.kind is FailureKind.NO_ANSWER
     with pytest.raises(BadInput, match="affirmative='SA'"):
         match("SA")
+
+
+def test_a_side_that_no_judge_has_marked_has_not_lost_by_it() -> None:
+    def marks_only(sign: str) -> Any:
+        return lambda said: judge(said) if sign in said else "Well done."
+
+    assert winner(match("W", "SAWR", judge=marks_only("speech of the negative:")).tape) == "negative"
+    shy = match("SAWR", "W", judge=marks_only("speech of the affirmative:"))
+    assert winner(shy.tape) == "negative", "nothing to compare with: a draw"
+    first = match("SAWR", "W", judge=marks_only("before this speech:\n\n\n\n"))
+    assert winner(first.tape) == "affirmative", "one speech with marks is enough"
+
+
+def test_a_team_may_sit_in_a_seat_of_a_side() -> None:
+    teams = [review(rounds=1).cast(writer=writer, critic=says("Well.")) for _ in range(2)]
+    assert winner(match("W", "SAWR", writers=teams).tape) == "negative"
+    run = match("SAWR", "W", writers=teams)
+    assert winner(run.tape) == "affirmative" and "writers_1/critic" in {call.voice for call in run.calls}
+
+
+def test_documents_come_with_the_motion() -> None:
+    motion = Task(MOTION.prompt, meta={"documents": [list(pair) for pair in DOCUMENTS]})
+    run = play(agent4debate.cast(**CREW), motion)
+    assert "[Cats]" in run.answer and len(run.calls) == len(match().calls)
+
+
+def test_ratings_settle_along_a_chain_of_players() -> None:
+    players = [f"{i:02}" for i in range(13)]
+    pairs = list(pairwise(players))
+    games = [(a, b, 1.0) for a, b in pairs for _ in range(270)] + [
+        (b, a, 1.0) for a, b in pairs for _ in range(30)
+    ]
+    ratings = elo_ratings(games, prior=1e-6)
+    steps = [ratings[a] - ratings[b] for a, b in pairs]
+    assert steps == pytest.approx([400 * log10(9)] * 12, abs=0.01), "nine to one, at each step"
+    apart = elo_ratings([("a", "b", 1.0), ("c", "d", 1.0)])
+    assert apart["a"] == pytest.approx(apart["c"]) and sum(apart.values()) / 4 == pytest.approx(1000)
 
 
 def test_elo_finds_the_odds_behind_the_results() -> None:

@@ -70,6 +70,12 @@ def test_the_last_answer_of_a_debater_that_fails_stands() -> None:
     assert nobody.error and nobody.error.kind is FailureKind.NO_ANSWER
 
 
+def test_one_alone_is_asked_to_check_itself_and_reads_of_no_others() -> None:
+    first, again = said_to(play(debate(n=1, r=1).cast(says(42))), "debaters_1")
+    assert "Your answer so far:\nAnswer: 42" in again and "others" not in again
+    assert "others" in said_to(play(debate(n=2, r=1).cast(says(42))), "debaters_1")[1] and "far" not in first
+
+
 def test_agreement_ends_a_debate_when_it_is_told_to() -> None:
     voices = [says(42), says(42), says(7)]
     assert [len(play(debate(consensus=c).cast(debaters=voices)).calls) for c in (0.6, 0.7, None)] == [3, 9, 9]

@@ -4,14 +4,19 @@ import math
 from collections.abc import Sequence
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from method_runs import SUM, accuracy, edges, is_right, play, play_all, says, sums
 
+import motet
+from motet import Agent
 from motet.answers import extract
 from motet.methods import best_agents, dylan, importance_scores
+from motet.models.scripted import Line, Scripted
 from motet.models.sim import right_answer, wrong_answer
 from motet.tape.context import CALL
+from motet.tools.tool import tool
 from motet.types import Message, Reply, Sampling
 
 
@@ -84,6 +89,76 @@ def test_importance_flows_back_along_the_ratings() -> None:
     first, last = importance_scores(run.tape)
     assert last == {"agents_1": 0.5, "agents_2": 0.5}
     assert first == {"agents_1": 0.5 * 3 / 4 + 0.5 / 4, "agents_2": 0.5 / 4 + 0.5 / 4, "agents_3": 0.25}
+
+
+def rating(answer: int, *ratings: str) -> object:
+    """Gives this answer, and these ratings in each later round."""
+    line = f"Ratings: {', '.join(ratings)}\n"
+    return lambda said: f"{line * ('last round' in said)}Answer: {answer}"
+
+
+@tool
+def look(word: str) -> str:
+    """Look a word up."""
+    return word
+
+
+def with_a_tool(answer: int, *ratings: str) -> Agent:
+    """The same, after a look at something."""
+
+    def say(said: str) -> str:
+        return f"Ratings: {', '.join(ratings)}\nAnswer: {answer}"
+
+    first = Line("", match="Question|What is", tool_calls=[{"name": "look", "arguments": {"word": "x"}}])
+    return Agent(Scripted([Line(say(""), match="^x$"), first]), tools=[look])
+
+
+@motet.team
+async def pair(task, solver, critic):
+    """A team that stands for one agent; both of it read the task."""
+    draft = await solver.ask(task)
+    return await critic.ask(task, draft)
+
+
+def test_importance_does_not_depend_on_how_an_agent_comes_to_its_answer() -> None:
+    def scores(first: object, third: object) -> list[dict[str, float]]:
+        agents = [first, rating(42, "1", "1", "2"), third]
+        run = play(dylan(n=3, T=2, k=3).cast(agents=agents, ranker="sim:judge=1"))
+        assert run.answer == "42"
+        return importance_scores(run.tape)
+
+    plain = scores(rating(42, "3", "1", "0"), rating(7, "5", "5", "5"))
+    assert plain[0] == {"agents_1": 0.5, "agents_2": 0.25, "agents_3": 0.25}
+    teams = [
+        pair.cast(solver=rating(1), critic=rating(*said))
+        for said in ((42, "3", "1", "0"), (7, "5", "5", "5"))
+    ]
+    assert scores(with_a_tool(42, "3", "1", "0"), rating(7, "5", "5", "5")) == plain
+    assert scores(rating(42, "3", "1", "0"), with_a_tool(7, "5", "5", "5")) == plain
+    assert scores(*teams) == plain
+
+
+def test_who_read_only_itself_has_two_rounds() -> None:
+    once = Scripted([Line("Answer: 1", times=1), Line(error="server")])
+    agents = [with_a_tool(2), once]
+    run = play(dylan(n=2, T=3, k=2).cast(agents=agents, ranker="sim:judge=1"))
+    assert importance_scores(run.tape) == [
+        {"agents_1": 0.5, "agents_2": 0.5}, {"agents_1": 1.0}, {"agents_1": 1.0}
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("endless", ["9" * 5000, "1000"])
+def test_a_rating_counts_no_more_than_the_scale_allows(endless: str) -> None:
+    agents = [rating(42, endless, "5", "0"), rating(42, "5", "5", "0"), rating(7)]
+    run = play(dylan(n=3, T=2, k=3).cast(agents=agents, ranker="sim:judge=1"))
+    assert importance_scores(run.tape)[0] == {"agents_1": 0.5, "agents_2": 0.5, "agents_3": 0.0}
+
+
+def test_who_never_contributed_comes_last() -> None:
+    agents = ["sim:fail=1", says(1), says(42), says(42)]
+    run = play(dylan(n=4, T=1).cast(agents=agents, ranker="sim:judge=1"))
+    assert best_agents([run], 4) == ["agents_3", "agents_4", "agents_1", "agents_2"]
+    assert best_agents([run], 9) == best_agents([run], 4)
 
 
 def test_a_run_without_an_answer_has_no_importance() -> None:

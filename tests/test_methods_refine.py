@@ -112,6 +112,25 @@ def test_two_calls_the_second_sees_the_evidence_and_not_the_context() -> None:
     assert all(line in both for line in task.meta["context"])
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "evidence: {}\nFinal answer: 42",
+        "Evidence: {} \\boxed{{42}}",
+        "## Evidence\n{}\n\nTherefore, the answer is 42.",
+        "**Evidence:** {} Answer: 42",
+        "Evidence and explanation:\n{}\n__Final Answer__: 42\nExplanation: it is 42.",
+        "Answer: 42\nEVIDENCE: {}",
+        "<think>Evidence: 42?</think>{}\n#### 42",
+    ],
+)
+def test_the_first_answer_is_cut_off_the_evidence_however_it_is_marked(said: str) -> None:
+    fact = "Ann has three keys, as the answering machine says."
+    run = play(e2g.cast(lambda _: said.format(fact)), Task("How many keys?", target="3", kind="number"))
+    second = said_to(run, "solver")[1]
+    assert f"Evidence:\n{fact}\n\nQuestion:" in second and "42" not in second
+
+
 def test_evidence_frees_an_answer_from_what_distracts() -> None:
     tasks = stories(60)
     alone = [Task("\n".join([*t.meta["context"], t.prompt]), t.target) for t in tasks]
@@ -122,7 +141,12 @@ def test_evidence_frees_an_answer_from_what_distracts() -> None:
 def test_a_first_answer_stands_when_the_second_call_fails_and_contexts_must_be_text() -> None:
     once = Scripted([Line("Evidence: x\nAnswer: 42", match="Generate"), Line(error="server", match="")])
     assert play(e2g.cast(once)).answer.endswith("Answer: 42")
-    assert "Evidence:\nAnswer: 42" in said_to(play(e2g.cast(says(42))), "solver")[1]
+    (task,) = stories(1)
+    _, shown_again = said_to(play(e2g.cast(lambda _: "Answer: dan"), task), "solver")
+    assert all(line in shown_again for line in task.meta["context"]), "no evidence: the context once more"
+    assert "Answer: dan" not in shown_again and "(none was given)" in shown_again
+    torn = Scripted([Line("Evidence: x\nAnswer: 42", match="Generate"), Line("I do not know.", match="")])
+    assert play(e2g.cast(torn)).answer.endswith("Answer: 42"), "what can be read stands"
     with pytest.raises(BadInput, match=r"task.meta\['context'\]"):
         play(e2g.cast(reader), Task("Who?", meta={"context": 7}))
 
@@ -193,16 +217,10 @@ def test_it_ends_at_the_threshold_and_each_field_of_a_message_counts() -> None:
     assert len(play(talkhier(T=5).cast(**CAST), HOUSE).calls) == 2 + (6 + 2) + 6
     easy = play(talkhier(T=5, threshold=0.0).cast(**CAST), HOUSE)
     assert (easy.answer, len(easy.calls)) == ("Answer: - - -", 2 + 6)
-    assert play(talkhier(T=1, fields="M").cast(**CAST), HOUSE).answer == "Answer: north south west"
     mute = play(talkhier(T=2, fields="BI").cast(**CAST), HOUSE)
     assert mute.answer == "Answer: - - -" and "Background: A house." in said_to(mute, "writer")[0]
     with pytest.raises(BadInput, match="MBI"):
         play(talkhier(fields="X").cast(**CAST), HOUSE)
-
-
-def test_without_a_hierarchy_one_evaluator_sees_one_fault() -> None:
-    one = play(talkhier(T=1, n=1).cast(**{**CAST, "evaluators": looker("south")}), HOUSE)
-    assert one.answer == "Answer: - south -"
 
 
 def test_what_stands_when_somebody_in_the_hierarchy_fails() -> None:

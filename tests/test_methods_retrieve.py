@@ -387,7 +387,7 @@ def follows(said: str) -> str:
 
 
 def seeks(said: str) -> str:
-    """Reports the fact in its part that bears on the question or on what was found elsewhere, and reports it once."""
+    """Reports the fact in its part that bears on the question or on what was found elsewhere, and once."""
     part, _, rest = said.partition("What was found in all parts")
     scratchpad = rest.partition("Question:")[0]
     hits = [m[0] for m in FACT.finditer(part) if (m[1] or m[3]) in rest]
@@ -423,7 +423,9 @@ def shown_words(run: Run) -> list[int]:
 def test_no_reader_of_a_chain_sees_more_than_its_window_however_long_a_unit_is() -> None:
     wordy = lambda said: carries(said) + " and so on" * 200  # noqa: E731
     run = play(chain_of_agents(k=60).cast(workers=wordy, manager=follows), hunt(2, 6))
-    assert len(run.calls) > 4 and max(shown_words(run)) <= 60 + 17, "the window, and the headings of the prompt"
+    assert len(run.calls) > 4 and max(shown_words(run)) <= 60 + 17, (
+        "the window, and the headings of the prompt"
+    )
     assert run.answer == "Answer: room2"
     broken = play(chain_of_agents(k=60).cast(workers=wordy, manager=FAILS), hunt(2, 6))
     assert broken.answer.endswith("and so on"), "what stands as the answer is not cut"
@@ -485,7 +487,9 @@ def test_what_was_found_is_kept_when_its_finder_fails_or_is_silent_in_the_next_r
         run = play(ext_agents(n=6, w=60).cast(seekers=seeker, reasoner=stubborn), hunt(4, 4))
         last = said_to(run, "reasoner")[-1]
         assert "The box4 is with person4" in last and last.count("box4 is with") == 1
-    lost = play(ext_agents(n=6, w=60).cast(lambda _: '{"message": "", "relevance": 1}', reasoner=FAILS), hunt(4, 4))
+    lost = play(
+        ext_agents(n=6, w=60).cast(lambda _: '{"message": "", "relevance": 1}', reasoner=FAILS), hunt(4, 4)
+    )
     assert lost.error and lost.error.kind is FailureKind.SERVER, "empty messages are no answer"
 
 

@@ -177,6 +177,12 @@ def test_toa_makes_the_most_of_as_many_generations_and_finds_who_is_good_at_what
             assert asked[expert] > 0.75 * asked.total()
 
 
+def test_toa_explores_too_much_when_c_is_large_for_its_rewards() -> None:
+    models = pair(0.1, True)
+    assert quality(searched(models)(c=0.5), 18) == pytest.approx(2.55, abs=0.005)
+    assert quality(searched(models)(c=0.5), 18) < min(quality(rival, 9) for rival in mixed(models, 5))
+
+
 def test_toa_pays_for_its_judge_where_models_spoil_answers_and_not_where_they_know_the_best() -> None:
     """18 calls of all kinds each."""
     blind, seeing = pair(-0.3, False), pair(0.1, True)

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Sequence
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -12,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from method_runs import SUM, accuracy, edges, is_right, noise, play, play_all, said_to, says, sums
 
-from motet import Store, Task, Team
+from motet import Agent, Budget, Store, Task, Team
 from motet.errors import BadInput, ServerError
 from motet.methods import (
     Log,
     best_aggregator,
+    chain_of_thought,
     fittest,
     focal_diversity,
     focal_fusion,
@@ -33,12 +35,12 @@ from motet.methods import (
 from motet.methods import mixture_of_agents as moa
 from motet.methods.aggregate.focal_diversity import accuracy as voted
 from motet.methods.aggregate.focal_diversity import fitness, focal_correlation, plurality
-from motet.methods.aggregate.symbolic_moe import nearest, suitability
+from motet.methods.aggregate.symbolic_moe import Skills, agreed, nearest, suitability
 from motet.models.rule import Rule
 from motet.models.sim import Sim
 from motet.models.wrappers import Shelf
 from motet.tape.context import CALL
-from motet.types import FailureKind, Message, Sampling
+from motet.types import FailureKind, Message, Reply, Sampling
 
 TEACHES = "sim:skill=0,follow=1,judge=1"  # knows the right answer when it sees it
 MERGES = "sim:skill=0,follow=1"  # says what most say
@@ -83,6 +85,21 @@ def test_pairs_find_the_right_answer_that_a_vote_misses() -> None:
     assert accuracy(ranked, tasks) > one_vote + noise(0.5, len(tasks)) / 2
 
 
+def test_fusing_pays_where_the_ranker_errs_and_not_where_it_knows_better_than_the_fuser() -> None:
+    tasks = sums(120)
+
+    def right(ranks: float, fuses: float) -> list[float]:
+        cast = {"ranker": f"sim:judge={ranks}", "fuser": f"sim:skill=0,follow=1,judge={fuses}"}
+        team = rank_and_fuse.cast(proposers="sim:skill=0.35", **cast)
+        return [accuracy(team(k=k), tasks) for k in (0, 1, 3)]
+
+    margin = noise(0.5, len(tasks))
+    first, one, three = right(ranks=0.2, fuses=0.9)
+    assert three > max(first, one) + margin
+    first, one, three = right(ranks=0.9, fuses=0.2)
+    assert three < min(first, one) - margin
+
+
 # Recruiting by skill
 
 KINDS = ("algebra", "botany", "chess")
@@ -123,10 +140,10 @@ def test_profiles_count_right_less_wrong_for_each_skill() -> None:
 
 def test_suitability_is_local_times_global() -> None:
     profiles = [{"a": 3, "b": 1}, {"a": 1, "b": 1}, {"a": -2, "b": 6}]
-    assert suitability(["a"], profiles) == [3 * 16 / 52, 1 * 4 / 52, 0]
-    assert suitability(["b"], profiles, tau=1) == [4 / 30, 2 / 30, 24 / 30]
+    assert suitability(["a"], profiles) == pytest.approx([3 * 16 / 52, 1 * 4 / 52, 0])
+    assert suitability(["b"], profiles, tau=1) == pytest.approx([4 / 30, 2 / 30, 24 / 30])
     losers = [{"a": -3}, {"a": -1}]  # both below 0: shifted to 1 and 3, totals too
-    assert suitability(["a"], losers) == [1 / 28, 27 / 28]
+    assert suitability(["a"], losers) == pytest.approx([1 / 28, 27 / 28])
     assert suitability([], profiles) == suitability(["a"], [{}, {}, {}]) == [1 / 3] * 3
     assert suitability(["a"], [{"a": 1, "b": -1}, {"a": 1, "b": -1}]) == [0.5, 0.5]
 
@@ -138,10 +155,18 @@ def test_suitability_is_local_times_global() -> None:
         max_size=5,
     ),
     st.lists(st.sampled_from(["a", "b", "x"]), max_size=3),
+    st.floats(0, exclude_min=True),
 )
-def test_suitability_is_always_a_distribution(profiles: list[dict[str, int]], skills: list[str]) -> None:
-    weights = suitability(skills, profiles)
+def test_suitability_is_always_a_distribution(
+    profiles: list[dict[str, int]], skills: list[str], tau: float
+) -> None:
+    weights = suitability(skills, profiles, tau)
     assert abs(sum(weights) - 1) < 1e-9 and min(weights) >= 0
+
+
+def test_the_smallest_tau_leaves_only_the_most_competent_of_those_who_suit() -> None:
+    profiles = [{"a": 1, "b": 40}, {"a": 9}, {"a": -1, "b": 90}]
+    assert suitability(["a"], profiles, tau=1e-300) == [1, 0, 0]
 
 
 def test_an_unknown_skill_is_taken_for_the_one_that_looks_like_it() -> None:
@@ -171,6 +196,64 @@ def test_skills_count_when_two_replies_name_them_and_sentences_do_not() -> None:
         keyworder=lambda _: json.dumps(next(replies)), experts=[says(1), says(2)], aggregator=MERGES
     )
     assert {voice for voice, _ in edges(play(team)) if voice.startswith("experts")} == {"experts_1"}
+
+
+def test_a_word_that_one_reply_repeats_is_named_once() -> None:
+    replies = [Skills(["chess", "Chess ", "botany"]), Skills(["botany"])]
+    assert agreed(replies, 2) == ["botany"] and agreed(replies, 1) == ["chess", "botany"]
+
+
+class Heated(Rule):
+    """Names another skill each time, unless it is asked at temperature 0."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: "", name="heated")
+        self.named = count()
+
+    async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
+        skill = f"skill {next(self.named) if sampling.temperature else 0}"
+        return [Reply(message=Message.say("assistant", json.dumps({"skills": [skill]})))] * n
+
+
+def test_the_keyworder_is_asked_at_the_temperature_of_the_method() -> None:
+    cool = Agent(Heated(), sampling=Sampling(temperature=0))
+    recruited = symbolic_moe(q=3).cast("sim:skill=1").cast(keyworder=cool)
+    probed = skill_probe(q=3).cast("sim:skill=1").cast(keyworder=cool)
+    for team in (recruited, probed):
+        calls = play(team).calls
+        heat = {c.sampling.temperature for c in calls if c.voice != "aggregator"}
+        assert heat == {0.7}, "so that what two replies name is no echo of one"
+        assert {c.sampling.temperature for c in play(team(temperature=0.3)).calls} <= {0.3, None}
+    assert skill_profiles([play(probed(n=1))]) == [{}]
+    assert skill_profiles([play(probed(n=1, temperature=0))]) == [{"skill 0": 1}]
+
+
+def test_a_team_is_profiled_and_tried_like_a_model() -> None:
+    teams = [chain_of_thought.cast("sim:skill=1"), self_consistency(n=2).cast("sim:skill=0")]
+    runs = play_all(skill_probe(n=2, q=1).cast(keyworder=names_skills, experts=teams), sums(5, skill="chess"))
+    assert skill_profiles(runs) == [{"chess": 5}, {"chess": -5}]
+    crowd = Together()
+    options = {"store": Store.memory()}
+    assert asyncio.run(best_aggregator(runs, [MERGES, Agent(crowd)], **options)) == 1
+    assert crowd.peak == len(runs), "all trials are under way together"
+    assert asyncio.run(best_aggregator(runs, [MERGES, Sim(judge=1)], budget=Budget(calls=2), **options)) == 0
+    with pytest.raises(BadInput, match="nobody sings solver"):
+        asyncio.run(best_aggregator(runs, [MERGES, self_consistency], **options))
+
+
+class Together(Sim):
+    """Knows the right answer when it sees it, and counts how many ask it at once."""
+
+    def __init__(self) -> None:
+        super().__init__(skill=0, judge=1, follow=1)
+        self.now = self.peak = 0
+
+    async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
+        self.now += 1
+        self.peak = max(self.peak, self.now)
+        await asyncio.sleep(0)
+        self.now -= 1
+        return await super().sample(messages, n, sampling)
 
 
 def test_profiles_that_do_not_fit_the_pool_are_refused() -> None:

@@ -13,17 +13,20 @@ if TYPE_CHECKING:
     from motet.teams import Team
 
 
+WIDEST = 500  # columns: a table may be wider than the terminal, but no figure is cut
+
+
 @click.command(no_args_is_help=True)
 @click.argument("method")
 @click.option(
     "--vary",
     multiple=True,
     metavar="KNOB=V,V,…",
-    help="What voices are like (skill, rho, judge, follow, deceivers, …) or a knob of the method that is a "
-    "number; several make every combination.",
+    help="What voices are like (skill, rho, judge, follow, deceivers, weak, profile, …) or a knob of the "
+    "method that is a number; several make every combination.",
 )
 @click.option("--items", default=200, show_default=True, type=click.IntRange(1), help="Runs in each world.")
-@click.option("--seed", default=0, show_default=True, help="Of the first run.")
+@click.option("--seed", default=0, show_default=True, help="Another one has other items.")
 @click.option("--set", "settings", multiple=True, metavar="KNOB=VALUE", help="Set a knob of the method.")
 @click.option("--card", "as_card", is_flag=True, help="Print the card of docs/methods/, figures included.")
 @json_option
@@ -31,8 +34,9 @@ def command(method: str, as_json: bool, as_card: bool, vary: tuple[str, ...], **
     """Try METHOD (or FILE.py:NAME) on simulated voices of which everything is known: when does it help?
 
     What it gains is over self-consistency with as many calls. Without --vary, the skill of the voices, how
-    alike they err (rho), how well they know a right answer (judge), and how many of them lie (deceivers)
-    are varied one at a time. No model is asked.
+    alike they err (rho), how well they know a right answer (judge), whether they mend or spoil their own
+    (fix, spoil), how many of them lie (deceivers) or have half the skill (weak), and whether each has a topic
+    of its own (profile) are varied one at a time. No model is asked.
 
     \b
     Examples:
@@ -40,6 +44,7 @@ def command(method: str, as_json: bool, as_card: bool, vary: tuple[str, ...], **
       motet lab mixture_of_agents --vary skill=0.4,0.6,0.8 --vary rho=0,0.5
       motet lab debate --vary deceivers=0,1,2 --set r=1 --items 500 --json
       motet lab debate --vary r=0,1,2,3 --vary skill=0.4,0.6
+      motet lab self_moa --vary cost=1 --vary weak=0,1
     """
     from motet.cli.words import configure, find_team
     from motet.evals.lab import survey, sweep
@@ -64,8 +69,9 @@ def command(method: str, as_json: bool, as_card: bool, vary: tuple[str, ...], **
         return
     from motet.evals.lab.words import LEGEND
 
-    page = console()
-    page.print(found.table())
+    page, table = console(), found.table()
+    page.width = max(page.width, page.measure(table, options=page.options.update(width=WIDEST)).maximum)
+    page.print(table)
     click.echo(found.heat())
     page.print(f"{LEGEND}\n", style="dim")
     page.print(found.verdict, markup=False)
@@ -75,10 +81,12 @@ def _axis(team: "Team[...]", words: str) -> tuple[str, tuple[Any, ...]]:
     """A name and its values; those of a knob of the method are read as `--set` reads them."""
     from motet.cli.words import configure, pair
     from motet.errors import BadInput
-    from motet.evals.lab.axes import WORLD
+    from motet.evals.lab.axes import known
+    from motet.evals.lab.world import PLANTED
 
     name, values = pair("vary", words, "KNOB=V,V,…")
-    if name in team.knobs and name not in WORLD:
+    known(team, name)
+    if name not in PLANTED:
         return name, tuple(configure(team, [f"{name}={value}"]).knobs[name] for value in values.split(","))
     try:
         return name, tuple(float(value) for value in values.split(","))

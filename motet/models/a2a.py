@@ -3,14 +3,15 @@
 Messages of a call are sent as one A2A message of text, over JSON-RPC or HTTP+JSON, whichever the agent's card
 prefers (gRPC is not spoken). The agent answers with a message, or with a task whose artifacts are the reply;
 a task that asks for more input is heard as its question. What is streamed is passed on; a task that is still
-under way is asked after until the time is up. A task that nobody waits for any longer is cancelled.
+under way is asked after until the time is up. A task that nobody waits for any longer is cancelled, once the
+agent has said by what id it is known.
 
 The protocol has no word for tokens: an agent of Motet says what it spent in the metadata of its answer; what
 any other spends is unknown.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -112,9 +113,10 @@ class A2A:
         from a2a.helpers import new_text_message
         from a2a.types import GetTaskRequest, Role, SendMessageRequest, StreamResponse
 
-        config = ClientConfig(httpx_client=await self._http.get(), supported_protocol_bindings=BINDINGS)
+        http = await self._http.get()
+        config = ClientConfig(httpx_client=http, supported_protocol_bindings=BINDINGS)
         factory = ClientFactory(config)
-        card = await A2ACardResolver(config.httpx_client, self._address).get_agent_card()
+        card = await A2ACardResolver(http, self._address).get_agent_card()
         config.polling = not card.capabilities.streaming  # either way the task's id is known at once
         client = factory.create(card)
         request = SendMessageRequest(message=new_text_message(text, role=Role.ROLE_USER))
@@ -223,10 +225,9 @@ class _Heard:
 
     def _note(self, said: Any) -> None:
         """Keep what it says that it spent."""
-        from google.protobuf.json_format import MessageToDict
-
         if USAGE in said.metadata:
-            self._usage = MessageToDict(said.metadata)[USAGE]
+            told = said.metadata[USAGE]
+            self._usage = dict(told) if isinstance(told, Mapping) else told
 
     def _tell(self, piece: str) -> None:
         if self._listener and piece:

@@ -130,7 +130,7 @@ def _executor(performer: Performer) -> Any:
             updater = TaskUpdater(event_queue, id_, about)
 
             def words(text: str, run: Run | None = None) -> Message:
-                return updater.new_agent_message([new_text_part(text)], run and _spent(run))
+                return updater.new_agent_message([new_text_part(text)], _spent(run) if run else None)
 
             text = context.get_user_input()
             if not text.strip() or any(part.WhichOneof("content") != "text" for part in message.parts):

@@ -15,7 +15,7 @@ import msgspec
 from motet.errors import BadInput, MissingExtra
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST_BODY = 2**20  # bytes
 DEMANDED = (
@@ -55,10 +55,22 @@ class Guard:
             return await self._app(scope, receive, send)
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         problem = self._problem(scope["method"], scope["path"], headers)
+        begun = False
+
+        async def answer(message: "Message") -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
         if problem is None:
-            return await self._app(scope, receive, send)
+            try:
+                return await self._app(scope, receive, answer)
+            except asyncio.CancelledError:  # the server closes, and has waited for long enough
+                problem = 503, "this server is closing"
         status, words = problem
-        return await JSONResponse({"error": words}, status)(scope, receive, send)
+        if not begun:
+            await JSONResponse({"error": words}, status)(scope, receive, send)
+        return None
 
     def _problem(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, str] | None:
         if self._token:

@@ -7,6 +7,7 @@
 """
 
 from motet.evals.lab.axes import sweep
-from motet.evals.lab.sweep import BASE, Cell, Sweep, survey
+from motet.evals.lab.sweep import Cell, Sweep, survey
+from motet.evals.lab.world import BASE
 
 __all__ = ["BASE", "Cell", "Sweep", "survey", "sweep"]

@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from motet.models.protocol import Model
+from motet.tape.context import CALL, CallContext
 from motet.types import Message, Reply, Sampling
 
 Act = Callable[[list[str], Sampling, str], str]
 """What becomes of a solver's reply, given what it was told and how it was to sample."""
 
-EACH = 3
+EACH = 3  # parts of a plan
 WORK = "work.py"
 
 
@@ -22,12 +23,12 @@ class Actor:
     """A solver whose replies are put into another form.
 
     Args:
-        wider: how many elements a list of things or names has at least, where it may.
+        fresh: whether it answers without a look at what others, or it, said before.
     """
 
     model: Model
     act: Act
-    wider: int = 0
+    fresh: bool = False
 
     @property
     def name(self) -> str:
@@ -39,9 +40,13 @@ class Actor:
 
     async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
         """Ask the solver, and put its replies into form."""
-        asked = sampling.but(schema=_widened(sampling.schema, self.wider)) if self.wider else sampling
         said = [message.text for message in messages]
-        replies = await self.model.sample(messages, n, asked)
+        token = CALL.set(_unread(CALL.get())) if self.fresh else None
+        try:
+            replies = await self.model.sample(messages, n, sampling)
+        finally:
+            if token:
+                CALL.reset(token)
         acted = [self.act(said, sampling, reply.text) for reply in replies]
         return [
             msgspec.structs.replace(reply, message=Message.say("assistant", text))
@@ -50,8 +55,8 @@ class Actor:
 
 
 def leader(model: Model) -> Model:
-    """One who gives work to everybody: the i-th place in a list goes to the i-th name."""
-    return Actor(model, _dealt, EACH)
+    """One who plans several things, and gives them to everybody in turn."""
+    return Actor(model, _dealt)
 
 
 def reader(model: Model) -> Model:
@@ -74,43 +79,42 @@ def mender(model: Model) -> Model:
     """One who writes the answer it knows into the repository's file, and then finishes."""
 
     def act(said: list[str], _: Sampling, text: str) -> str:
+        if done := re.search(r"So far:.*?# (Answer: \S+)", said[-1], re.DOTALL | re.IGNORECASE):
+            return f"FINISH\n{done[1]}"
         answer = re.search(r"Answer: (\S+)", text)
-        if "What you did so far" in said[-1] or not answer:
-            return f"FINISH\n{text}"
-        new = f"    return {answer[1]}  # Answer: {answer[1]}"
-        return f"EDIT {WORK}\n<<<<\n    return 0\n====\n{new}\n>>>>"
+        new = f"    return {answer[1]}  # Answer: {answer[1]}" if answer else ""
+        return f"EDIT {WORK}\n<<<<\n    return 0\n====\n{new}\n>>>>" if answer else text
 
-    return Actor(model, act)
+    return Actor(model, act, fresh=True)
 
 
-def _widened(schema: Any, n: int) -> Any:
-    """The schema, with lists of things or names of at least `n` elements, or as many as may be."""
-    if isinstance(schema, list):
-        return [_widened(part, n) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    made = {key: _widened(part, n) for key, part in schema.items()}
-    items = schema.get("items", {})
-    if "enum" in items or "properties" in items:
-        most = schema.get("maxItems", n)
-        made["minItems"] = max(schema.get("minItems", 0), min(n, most))
-    return made
+def _unread(context: CallContext | None) -> CallContext | None:
+    return msgspec.structs.replace(context, sources=()) if context else None
 
 
 def _dealt(_: list[str], sampling: Sampling, text: str) -> str:
     try:
-        return msgspec.json.encode(_deal(msgspec.json.decode(text), sampling.schema or {}, 0)).decode()
+        return msgspec.json.encode(_deal(msgspec.json.decode(text), sampling.schema or {})).decode()
     except msgspec.DecodeError:
         return text
 
 
-def _deal(value: Any, schema: Any, place: int, listed: bool = False) -> Any:
-    """The value, with names in lists dealt out in turn."""
-    if listed and "enum" in schema:
-        return schema["enum"][place % len(schema["enum"])]
-    if isinstance(value, list):
-        return [_deal(v, schema.get("items", {}), i, True) for i, v in enumerate(value)]
+def _deal(value: Any, schema: Any) -> Any:
+    """The value with `EACH` elements, or as many as may be, in each list of things or names: all like the
+    first (a simulated solver knows one thing), but numbered, and with the names in turn."""
     if isinstance(value, dict):
         parts = schema.get("properties", {})
-        return {k: _deal(v, parts.get(k, {}), place, listed) for k, v in value.items()}
-    return value
+        return {k: _deal(v, parts.get(k, {})) for k, v in value.items()}
+    items = schema.get("items", {})
+    if not isinstance(value, list) or not value or not ("enum" in items or "properties" in items):
+        return value
+    size = min(max(EACH, len(value)), schema.get("maxItems", EACH))
+    return [_nth(value[0], items, i) for i in range(size)]
+
+
+def _nth(value: Any, schema: Any, i: int) -> Any:
+    if "enum" in schema:
+        return schema["enum"][i % len(schema["enum"])]
+    if isinstance(value, dict):
+        return {k: _nth(v, schema.get("properties", {}).get(k, {}), i) for k, v in value.items()}
+    return f"Part {i + 1}. {value}" if isinstance(value, str) else value

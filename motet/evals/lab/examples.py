@@ -119,17 +119,17 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "meta_gpt": lambda: Example(DOUBLE, {"sandbox": "monty"}),
     "self_organized": lambda: Example(DOUBLE, {"sandbox": "monty"}),
     "swe_search": lambda: Example(
-        MEND, {"iterations": 6, "tree": EditTree(w=2, D=2), "sandbox": "subprocess"}, acts={"programmer": mender}
+        MEND,
+        {"iterations": 6, "tree": EditTree(w=2, D=2), "sandbox": "subprocess"},
+        acts={"programmer": mender},
     ),
     "codecor": lambda: Example(DOUBLE, {"sandbox": "monty"}),
     "chase_sql": lambda: Example(CATS, acts={"generator": stumbler}),
     "e2g": lambda: Example(KEYS),
     "internet_of_agents": lambda: Example(voices=THREE, acts={"client": leader}),
     "magentic_one": lambda: Example(voices=THREE),
-    "workforce": lambda: Example(
-        voices={"workers": TRIO}, acts={"planner": leader, "coordinator": leader}
-    ),
-    "knapsack_composer": lambda: Example(voices=THREE),
+    "workforce": lambda: Example(voices={"workers": TRIO}, acts={"planner": leader, "coordinator": leader}),
+    "knapsack_composer": lambda: Example(voices=THREE, acts={"composer": leader}),
     "mas_router": lambda: Example(voices=THREE, training=_by("with_controller")),
     "agent_store": lambda: Example(voices=THREE, acts={"manager": leader}, training=_by("with_tokens")),
     "improper_mixture": lambda: Example(voices=THREE, training=_by("with_weights")),

@@ -16,6 +16,7 @@ from motet.teams import Team
 from motet.types import Task
 
 LESSONS = 48
+MODELS = ("amber", "birch", "cobalt", "dune", "ember", "fjord")
 Training = Callable[[Team[...], Sequence[Task]], Awaitable[Team[...]]]
 
 
@@ -39,7 +40,7 @@ def prepared(team: Team[...], how: Training, topics: Sequence[str]) -> Team[...]
 async def with_fusion(team: Team[...], tasks: Sequence[Task]) -> Team[...]:
     """Learn by `train_decider` whom to ask, and by `train_fusion` whom to believe."""
     log = read_log(await _played(team, tasks))
-    members = train_decider(log, steps=100)
+    members = train_decider(log, steps=200)
     return team.configured(members=members, weights=_round(train_fusion(log, members)))
 
 
@@ -74,11 +75,11 @@ async def with_weights(team: Team[...], tasks: Sequence[Task]) -> Team[...]:
 
 
 async def with_controller(team: Team[...], tasks: Sequence[Task]) -> Team[...]:
-    """Learn a controller by `train_router` from four runs of each task."""
-    described = team.configured(profiles=tuple(f"Model {i + 1}." for i in range(len(team.parts["agents"]))))
-    runs = await all_of([_played(described, tasks, start) for start in range(0, 4 * LESSONS, LESSONS)])
+    """Learn a controller by `train_router` from two runs of each task."""
+    described = team.configured(profiles=MODELS[: len(team.parts["agents"])])
+    runs = await all_of([_played(described, tasks, start) for start in (0, LESSONS)])
     log = [run for some in runs for run in some]
-    controller = train_router(log, lam=0, price=lambda run: run.usage.tokens)
+    controller = train_router(log, lam=0, epochs=12, price=lambda run: run.usage.tokens)
     return described.configured(controller=controller)
 
 

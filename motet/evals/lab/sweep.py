@@ -1,12 +1,15 @@
 """What a method gains over self-consistency with as many calls, in worlds whose truth is planted.
 
-Voices are simulated (`motet.models.sim`): how often they are right, how much alike they err, how well they
-know a right answer when they see one, and how many of them lie, is all set. Two votes are never compared
-with two debates: the rival of a method is a vote of as many samples as the method makes calls, on the same
-items, and as many of the votes are deceivers' as of the method's calls.
+Voices are simulated (`motet.models.sim`, `motet.evals.lab.world`): how often they are right, and in what, how
+much alike they err, how well they know a right answer when they see one, and how many of them lie, is all
+set. Two votes are never compared with two debates: the rival of a method is a vote of as many samples as the
+method makes calls, on the same items, by the first voice, which is an able one; as many of the votes are
+deceivers' as of the method's calls. Each world has items of its own: chance does not strike all alike.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,36 +18,34 @@ from msgspec import Struct
 from motet.answers import extract, instruction
 from motet.combine import answered, ask_each, majority
 from motet.concurrency import all_of
-from motet.errors import BadInput, UnknownName
+from motet.errors import BadInput
+from motet.evals.lab.prepared import prepared
+from motet.evals.lab.shown import remembered
 from motet.evals.lab.subject import Subject, subject
-from motet.evals.stats import Interval, mean_ci, never_seen, paired_bootstrap
+from motet.evals.lab.world import (
+    AXES,
+    BASE,
+    Profiles,
+    World,
+    liar,
+    on,
+    singers,
+    solver,
+    specialists,
+    topics,
+)
+from motet.evals.stats import Interval, mcnemar, mean_ci, never_seen, paired_bootstrap
 from motet.methods.single.chain_of_thought import STEPS
-from motet.models.sim import Sim, Skills, right_answer
+from motet.models.sim import right_answer
 from motet.performance import run_blocking
 from motet.run import Run
 from motet.tape import Store
+from motet.tape.keys import digest
 from motet.teams import Team, Voices, team
 from motet.types import Linked, Task
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-World = Mapping[str, float]
-"""Knobs of a simulated solver, and `deceivers`: how many of the voices lie."""
-
-BASE: World = {
-    "skill": 0.6, "rho": 0.0, "judge": 0.6, "deceivers": 0, "follow": 0.8, "fix": 0.1, "spoil": 0.1,
-}  # fmt: skip
-"""The middle of the map: of ten times a voice is right six, goes with what it is shown eight, and knows the
-right answer among several six; shown its own answer alone, it mends or spoils one."""
-
-AXES: dict[str, tuple[float, ...]] = {
-    "skill": (0.3, 0.45, 0.6, 0.75, 0.9),
-    "rho": (0.0, 0.3, 0.6, 1.0),
-    "judge": (0.0, 0.3, 0.6, 0.9),
-    "deceivers": (0, 1, 2),
-}
-"""What `survey` varies, one at a time."""
 
 TOGETHER = 20
 """Items worked on at once: there is something to gain where a method runs programs."""
@@ -58,7 +59,8 @@ class Cell(Struct, frozen=True):
         method, vote: share of right answers, of the method and of self-consistency, with 95% intervals.
         gain: of the one over the other, item by item, -1 to 1.
         calls: of a run of the method, on average. votes: samples of self-consistency.
-        failures: runs of the method that ended without an answer; they are wrong.
+        failures: runs of the method that ended without an answer.
+        tokens, vote_tokens: of a run, on average. cost, vote_cost: the same in US dollars, if known.
     """
 
     world: dict[str, float]
@@ -68,6 +70,10 @@ class Cell(Struct, frozen=True):
     calls: float
     votes: int
     failures: int
+    tokens: float = 0.0
+    vote_tokens: float = 0.0
+    cost: float | None = None
+    vote_cost: float | None = None
 
 
 class Sweep(Struct, frozen=True):
@@ -107,11 +113,19 @@ class Sweep(Struct, frozen=True):
 Progress = Callable[[int, int], None]
 
 
+class Played(Struct, frozen=True):
+    """Runs of a team: where it was right (1, else 0), and what a run took on average."""
+
+    marks: list[float]
+    tokens: float
+    cost: float | None
+
+
 class Rivals:
     """The votes that were held already: many methods are held against the same."""
 
     def __init__(self) -> None:
-        self.held: dict[tuple[Any, ...], list[float]] = {}
+        self.held: dict[tuple[Any, ...], Played] = {}
 
 
 def survey(
@@ -125,31 +139,17 @@ def survey(
 ) -> Sweep:
     """Try a method in the middle of the map and along each of `AXES`, one at a time: what a card shows."""
     there = subject(tried, **(knobs or {}))
-    worlds: list[dict[str, float]] = []
+    most = {"deceivers": there.most_deceivers, "weak": there.most_deceivers, "profile": bool(there.group)}
+    worlds: list[World] = [{}]
     for name, values in AXES.items():
-        some = (v for v in values if name != "deceivers" or v <= there.most_deceivers)
-        worlds += [{name: v} for v in some if v != BASE[name]]
-    return measure(there, dict(BASE), [{}, *worlds], items, seed, on_progress, rivals)
-
-
-def measure(
-    there: Subject,
-    base: World,
-    worlds: Sequence[World],
-    items: int,
-    seed: int = 0,
-    on_progress: Progress | None = None,
-    rivals: Rivals | None = None,
-) -> Sweep:
-    """Try a subject in some worlds, each given by where it differs from the base."""
-    if items < 1:
-        raise BadInput(f"items={items!r}: expected 1 or more")
-    cells, rivals = [], rivals or Rivals()
+        worlds += [{name: v} for v in values if v != BASE[name] and v <= most.get(name, v)]
+    trial = Trial(items, seed, len(worlds), rivals=rivals or Rivals())
+    cells = []
     for done, world in enumerate(worlds, 1):
-        cells.append(_cell(there, {**base, **world}, range(seed, seed + items), rivals))
+        cells.append(trial.cell(there, {**BASE, **world}))
         if on_progress:
             on_progress(done, len(worlds))
-    return Sweep(there.team.name, items, seed, dict(base), tuple(cells))
+    return Sweep(there.team.name, items, seed, dict(BASE), tuple(cells))
 
 
 @team
@@ -159,44 +159,105 @@ async def vote(task: Task, voters: Voices) -> Linked:
     return majority(task, answered(await ask_each(voters, prompts)))
 
 
-def marks(cast: Team[...], task: Task, seeds: Sequence[int]) -> tuple[list[float], list[Run]]:
-    """Play a team once with each seed; 1 where its answer is right, else 0."""
+def marks(
+    cast: Team[...], task: Task | Sequence[Task], seeds: Sequence[int]
+) -> tuple[list[float], list[Run]]:
+    """Play a team once with each seed, on a task or several in turn; 1 where its answer is right, else 0."""
+    tasks = list(islice(cycle([task] if isinstance(task, Task) else task), len(seeds)))
 
     async def play() -> list[Run]:
         runs: list[Run] = []
         for at in range(0, len(seeds), TOGETHER):
-            store = Store.memory()
-            some = [cast.arun(task, seed=s, store=store) for s in seeds[at : at + TOGETHER]]
-            runs += await all_of(some)
+            store, span = Store.memory(), slice(at, at + TOGETHER)
+            pairs = zip(tasks[span], seeds[span], strict=True)
+            runs += await all_of([cast.arun(item, seed=s, store=store) for item, s in pairs])
         return runs
 
-    runs, right = run_blocking(play()), right_answer(task)
-    return [float(run.ok and extract(task, run.answer) == right) for run in runs], runs
+    with remembered():
+        runs = run_blocking(play())
+    right = {item.prompt: right_answer(item) for item in tasks}
+    pairs = zip(runs, tasks, strict=True)
+    return [float(run.ok and extract(item, run.answer) == right[item.prompt]) for run, item in pairs], runs
 
 
-def _cell(there: Subject, world: World, seeds: Sequence[int], rivals: Rivals) -> Cell:
-    honest, liar = _singer(world), _singer({**world, "deceive": 1.0})
-    deceivers = int(world["deceivers"])
-    mine, runs = marks(there.cast(honest, liar, deceivers), there.task, seeds)
-    calls = sum(len(run.calls) for run in runs) / len(runs)
-    votes = max(1, round(calls))
-    lied = round(sum(call.model == liar for run in runs for call in run.calls) / len(runs) * votes / calls)
-    key = (there.task.prompt, honest, votes, lied, seeds[0], len(seeds))
-    if key not in rivals.held:
-        voters = [honest] * (votes - lied) + [liar] * lied
-        rivals.held[key] = marks(vote.cast(voters=voters), there.task, seeds)[0]
-    theirs = rivals.held[key]
-    gain = paired_bootstrap(mine, theirs)
-    if gain.low == gain.high:  # no difference was seen: that is no proof that there is none
-        slack = never_seen(len(seeds))
-        gain = Interval(gain.mean, max(-1.0, gain.low - slack), min(1.0, gain.high + slack))
-    failures = sum(not run.ok for run in runs)
-    return Cell(dict(world), mean_ci(mine), mean_ci(theirs), gain, calls, votes, failures)
+@dataclass(frozen=True)
+class Trial:
+    """How worlds are measured.
+
+    Args:
+        items: runs in each. seed: another one has other items.
+        settings: how many worlds there are: intervals of the gain hold in all of them together.
+        profiles: the skills of the seats by topic; those of the world's `profile` when empty.
+        rivals: votes that were held before.
+    """
+
+    items: int
+    seed: int = 0
+    settings: int = 1
+    profiles: Profiles = ()
+    rivals: Rivals = field(default_factory=Rivals)
+
+    def __post_init__(self) -> None:
+        if self.items < 1:
+            raise BadInput(f"items={self.items!r}: expected 1 or more")
+
+    def cell(self, there: Subject, world: World) -> Cell:
+        """Try a subject in a world, on items of this world's own."""
+        size = len(there.seats)
+        profiles = self.profiles or specialists(world, size)
+        seated = singers(world, size, profiles, team=there.team.name)
+        tasks = [on(there.task, topic) for topic in topics(profiles)]
+        first = int(digest(_spelt(world), profiles)[:7], 16) + self.seed
+        seeds = range(first, first + self.items)
+        able = seated[0] if seated else solver(world)
+        cast = there.seated(able, seated)
+        if there.training:
+            cast = prepared(cast, there.training, topics(profiles))
+        right, runs = marks(cast, tasks, seeds)
+        mine = _played(right, runs)
+        calls = sum(len(run.calls) for run in runs) / len(runs)
+        votes = max(1, round(calls))
+        lied = round(votes * self._lying(there, world, runs))
+        theirs = self._vote(tasks, [able] * (votes - lied) + [liar(world)] * lied, seeds)
+        gain = _gain(mine.marks, theirs.marks, 1 - 0.05 / self.settings)
+        failures = sum(not run.ok for run in runs)
+        spent = mine.tokens, theirs.tokens, mine.cost, theirs.cost
+        marked = mean_ci(mine.marks), mean_ci(theirs.marks)
+        return Cell(dict(world), *marked, gain, calls, votes, failures, *spent)
+
+    def _lying(self, there: Subject, world: World, runs: Sequence[Run]) -> float:
+        """The share of liars among the calls; among the seats, where they may have been found out before."""
+        if there.training:
+            return world["deceivers"] / max(1, len(there.seats))
+        said = [call.model == liar(world) for run in runs for call in run.calls]
+        return sum(said) / max(1, len(said))
+
+    def _vote(self, tasks: Sequence[Task], voters: Sequence[str], seeds: range) -> Played:
+        key = (*(task.prompt for task in tasks), *voters, seeds)
+        if key not in self.rivals.held:
+            self.rivals.held[key] = _played(*marks(vote.cast(voters=list(voters)), tasks, seeds))
+        return self.rivals.held[key]
 
 
-def _singer(world: World) -> str:
-    knobs = {name: value for name, value in world.items() if name != "deceivers"}
-    for name in knobs:
-        if name not in Skills.__struct_fields__:
-            raise UnknownName("knob of a world", name, [*Skills.__struct_fields__, "deceivers"])
-    return Sim(Skills(**knobs)).name  # type: ignore[arg-type]
+def _played(right: list[float], runs: Sequence[Run]) -> Played:
+    costs = [run.cost for run in runs]
+    known = [cost for cost in costs if cost is not None]
+    cost = sum(known) / len(runs) if len(known) == len(runs) else None
+    return Played(right, sum(run.usage.tokens for run in runs) / len(runs), cost)
+
+
+def _gain(mine: Sequence[float], theirs: Sequence[float], level: float) -> Interval:
+    """The gain item by item. Few differences are no proof, whatever the bootstrap makes of them: the interval
+    is without 0 only if the exact test says so too."""
+    gain = paired_bootstrap(mine, theirs, level=level)
+    low, high = gain.low, gain.high
+    if low == high:
+        slack = never_seen(len(mine), level=level)
+        low, high = max(-1.0, low - slack), min(1.0, high + slack)
+    if mcnemar(mine, theirs) > 1 - level:
+        low, high = min(low, 0.0), max(high, 0.0)
+    return Interval(gain.mean, low, high)
+
+
+def _spelt(world: World) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in sorted(world.items()))

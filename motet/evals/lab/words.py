@@ -45,35 +45,55 @@ def gained(gain: "Interval") -> str:
     return f"{points(gain.mean, signed=True)} ({points(gain.low)} to {points(gain.high)})"
 
 
+def heads(found: "Sweep") -> tuple[str, ...]:
+    """The titles of a table: a column for each knob that varies, where several do together."""
+    worlds = tuple(varied(found)) if crossed(found) else ("voices",)
+    return *worlds, *FIGURES, *(["$ in 1000 runs"] if _priced(found) else [])
+
+
 def row(found: "Sweep", cell: "Cell") -> tuple[str, ...]:
-    """The cells of a table: world, sign, gain, method, vote, calls."""
+    """The cells of a table: world, sign, gain, method, vote, calls, tokens, and dollars if there are any."""
+    worlds = [f"{cell.world[k]:g}" for k in varied(found)] if crossed(found) else [where(found, cell)]
     method, vote = (f"{100 * mark.mean:.1f}%" for mark in (cell.method, cell.vote))
     calls = f"{cell.votes}" if cell.calls == cell.votes else f"{cell.calls:.1f} ({cell.votes})"
     if cell.failures:
         method += f" ({cell.failures} failed)"
-    return where(found, cell), sign(cell.gain), gained(cell.gain), method, vote, calls
+    tokens = f"{cell.tokens:,.0f} ({cell.vote_tokens:,.0f})"
+    cost = [f"{_dollars(cell.cost)} ({_dollars(cell.vote_cost)})"] if _priced(found) else []
+    return *worlds, sign(cell.gain), gained(cell.gain), method, vote, calls, tokens, *cost
 
 
-HEADS = ("voices", "", "gain, points (95%)", "accuracy", "self-consistency", "calls")
+FIGURES = ("", "gain, points (95%)", "accuracy", "self-consistency", "calls", "tokens")
+
+
+def _priced(found: "Sweep") -> bool:
+    return any(cell.cost or cell.vote_cost for cell in found.cells)
+
+
+def _dollars(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{1000 * cost:.3g}"
 
 
 def table(found: "Sweep") -> "Table":
-    """One row a world, for a terminal."""
+    """One row a world, for a terminal; what does not fit is folded, and no figure is cut."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    base = ", ".join(f"{k} {v:g}" for k, v in found.base.items())
-    against = "against self-consistency with as many calls"
+    apart = varied(found) if crossed(found) else ()
+    base = ", ".join(f"{k} {v:g}" for k, v in found.base.items() if k not in apart)
+    against = "against self-consistency with as many calls (in brackets: its own)"
+    titles = heads(found)
     made = Table(
-        *HEADS,
+        *titles,
         box=SIMPLE_HEAD,
         title=f"{found.name} {against}, {found.items} items a row\nbase: {base}",
         title_justify="left",
         pad_edge=False,
         collapse_padding=True,
     )
+    at = titles.index("")
     for i, column in enumerate(made.columns):
-        column.justify, column.no_wrap = "right" if i > 1 else "left", True
+        column.justify, column.no_wrap = "right" if i != at and (i > at or apart) else "left", True
     for cell in found.cells:
         style = {"▲": "green", "▼": "red"}.get(sign(cell.gain)[0], "")
         made.add_row(*row(found, cell), style=style)
@@ -86,7 +106,9 @@ def heat(found: "Sweep") -> str:
     if crossed(found) and len(knobs) == 2:
         return _grid(found, *knobs)
     if crossed(found):
-        return "\n".join(f"{where(found, cell):<40} {sign(cell.gain)}" for cell in found.cells)
+        worlds = [where(found, cell) for cell in found.cells]
+        wide = max(map(len, worlds))
+        return "\n".join(f"{w:<{wide}} {sign(c.gain)}" for w, c in zip(worlds, found.cells, strict=True))
     return "\n".join(_line(found, knob) for knob in knobs)
 
 

@@ -17,7 +17,7 @@ Profiles = Sequence[Mapping[str, float]]
 
 TEAM = ("deceivers", "weak", "profile")
 """Of a team: how many of its seats lie, how many have `WEAK` of the skill, and how far the seats specialise,
-from 0 to 1: each is better in a topic of its own and worse in those of the others, the mean being the same."""
+from 0 to 1: each is better in a topic of its own and worse in those of the others, with the same mean."""
 
 PLANTED = (*(k for k in Skills.__struct_fields__ if k not in ("skills", "failure", "latency", "seed")), *TEAM)
 """What may vary: numbers that change what is measured."""
@@ -64,21 +64,24 @@ def liar(world: World) -> str:
     return solver(world, deceive=1.0)
 
 
-def singers(world: World, seats: int, profiles: Profiles = ()) -> list[str]:
-    """Who sits in each seat: first the able and honest, then the weak, then those who lie.
+def singers(world: World, seats: int, profiles: Profiles = (), *, team: str = "the team") -> list[str]:
+    """Who sits in each seat of a team: first the able and honest, then the weak, then those who lie.
 
     Raises:
         BadInput: no seat would be left to the able and honest; or a number is none that can be.
     """
     weak, lying = (_count(world, name) for name in ("weak", "deceivers"))
     if weak + lying > max(0, seats - 1):
-        raise BadInput(f"there are {seats} seats, one of them able and honest")
-    made = []
-    for i in range(seats - lying):
-        p = world["skill"] * (WEAK if i >= seats - lying - weak else 1)
-        skills = {t: q * p / world["skill"] for t, q in profiles[i].items()} if i < len(profiles) else {}
-        made.append(solver(world, skill=p, skills=skills))
-    return made + [liar(world)] * lying
+        raise BadInput(
+            f"deceivers={lying!r}, weak={weak!r}: {team} has {seats} seats, one of them able and honest"
+        )
+    able = seats - lying - weak
+    shares = [1.0] * able + [WEAK] * weak
+    known = [*profiles[: len(shares)], *[{}] * (len(shares) - len(profiles))]
+    return [
+        solver(world, skill=world["skill"] * share, skills={t: p * share for t, p in skills.items()})
+        for share, skills in zip(shares, known, strict=True)
+    ] + [liar(world)] * lying
 
 
 def specialists(world: World, seats: int) -> Profiles:

@@ -34,7 +34,7 @@ def beta_certainty(votes: Sequence[int]) -> float:
     for heads in range(1, first + 1):
         term = term * (flips - heads + 1) // heads
         ways += term
-    return ways / 2**flips
+    return float(ways / 2**flips)
 
 
 def dirichlet_certainty(votes: Sequence[int]) -> float:

@@ -4,8 +4,8 @@ Paper: Wang et al. 2022, arXiv:2203.11171.
 Idea: right answers agree with each other more often than wrong ones do.
 Calls: n.
 Deviates: the prompt has no worked examples. Ties go to the answer that came first.
-Failure: a sample that fails, or holds no answer, has no vote; when none has, the run fails. Samples of a model
-are one request and fail together.
+Failure: a sample that fails, or holds no answer, has no vote; when none has, the run fails. Samples of a
+model are one request and fail together.
 """
 
 from motet.agent import Voice

@@ -9,8 +9,8 @@ has one of w places; the paper's window has 6, three of them for the synthesis.
 Figures: one prompt or windows are the same to an aggregator that knows the right answer when it sees it. One
 that errs must recognise it again in each window: 0.745 instead of 0.81 where it does so 8 times in 10, 0.87
 instead of 0.905 where 5 in 10 (n = 7, w = 3, 200 sums; `pytest tests/test_methods_aggregate.py`).
-Failure: a sample that fails is missing; when all do, or the aggregator does, the run fails. Samples of a model
-are one request and fail together.
+Failure: a sample that fails is missing; when all do, or the aggregator does, the run fails. Samples of a
+model are one request and fail together.
 """
 
 from motet.agent import Voice

@@ -27,12 +27,12 @@ class EditTree(Struct, frozen=True):
         BadInput: w or D is no whole number above 0, or another is less than 0.
     """
 
-    w: int = 3
+    w: int = 5
     D: int = 8
     C: float = 1.41
-    alpha: float = 10.0
+    alpha: float = 1.0
     beta: float = 0.8
-    gamma: float = 0.8
+    gamma: float = 0.1
 
     def __post_init__(self) -> None:
         at_least(1, w=self.w, D=self.D)
@@ -60,13 +60,7 @@ class State:
     explanation: Linked = Linked("")
     depth: int = 0
     visits: int = 0
-    total: float = 0.0
     children: list["State"] = field(default_factory=list)
-
-    @property
-    def mean(self) -> float:
-        """Average value of this state and all that follow from it."""
-        return self.total / self.visits if self.visits else 0.0
 
     @property
     def replies(self) -> tuple[Reply, ...]:
@@ -82,18 +76,26 @@ class State:
 
     @property
     def hindsight(self) -> list[Linked]:
-        """The moves tried from here, each with what the value agent said of it."""
-        return [
+        """The other moves tried from here and on the way here, each with what the value agent said of it."""
+        return self._tried()
+
+    def _tried(self, onward: "State | None" = None) -> list[Linked]:
+        before = self.parent._tried(self) if self.parent else []
+        here = [
             fill(HINDSIGHT, said=child.said, value=child.value, explanation=child.explanation)
             for child in self.children
-            if child.said
+            if child.said and child is not onward
         ]
+        return [*before, *here]
 
     def uct(self, tree: EditTree) -> float:
-        """Mean value + C sqrt(ln N / n) + alpha e^(-beta (d - 1)) - gamma sqrt(d)."""
+        """Value + C sqrt(ln N / n) + alpha e^(-beta (d - 1)) - gamma sqrt(d).
+
+        The value is this state's own: an edit that fails takes nothing from the state it was made in.
+        """
         above = max(self.parent.visits, 1) if self.parent else 1
         exploration = tree.C * sqrt(log(above) / max(self.visits, 1))
-        return self.mean + exploration + tree.bonus(self.depth) - tree.penalty(self.depth)
+        return self.value + exploration + tree.bonus(self.depth) - tree.penalty(self.depth)
 
     def grown(self, repository: Workspace, said: Reply, told: str, finished: bool) -> "State":
         """One more state from here, after one more move."""
@@ -102,11 +104,10 @@ class State:
         return state
 
     def back_up(self) -> None:
-        """Count the value of this state in all states on the way to it."""
+        """Count a visit of this state and of all on the way to it."""
         node: State | None = self
         while node:
             node.visits += 1
-            node.total += self.value
             node = node.parent
 
 

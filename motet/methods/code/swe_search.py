@@ -3,15 +3,19 @@
 Paper: Antoniades et al. 2024, arXiv:2410.20285 (catalogue 321).
 Idea: an agent looks, searches and edits, one move at a time. After each move a value agent judges the state
 by a number and an explanation. The next move is made from the state of highest UCT, with a bonus for early
-and a penalty for late depth (`motet.methods.code.attempts`); whoever goes on from a state a second time is
-shown what was tried there and what was said of it. Among the different patches that were finished,
+and a penalty for late depth (`motet.methods.code.attempts`); whoever goes on from a state is shown what else
+was tried there and on the way there, and what was said of it. Among the different patches that were finished,
 discriminators debate, and a judge decides.
 Calls: at most 2 * iterations + n * R + 1: a move and its value in each iteration, then R rounds of n
 discriminators, and the judge.
-Deviates: the tests run by themselves after an edit and at the end. A move is read from the reply's words,
-and one that holds none finishes. The repository is `task.meta["repository"]`, a folder or a mapping of path
-to text; without one, what the agent says when it finishes is the answer. The defaults of alpha and gamma are
-ours.
+Deviates: the tests run by themselves after an edit and at the end; those that are there cannot be edited. A
+move is read from the reply's words, and one that holds none finishes. The repository is
+`task.meta["repository"]`, a folder or a mapping of path to text; its states are kept in memory, not as git
+worktrees. Without one, what the agent says when it finishes is the answer. The value in UCT is the state's
+own, not the mean of what followed: by the mean, bad edits make the search leave a good state. The defaults
+are ours, for few moves: a large alpha needs many. Undoing is free here, and a move elsewhere is not: the
+search gains on a line (w=1) where a wrong edit must be taken back, and loses to it where the value agent
+cannot tell a step forward from none.
 Failure: when no move is made, the run fails; one that fails is spent. Without a verdict a state has value 0;
 without discriminators or judge, the finish of highest value is the answer; when none finished, the patch of
 highest value. A run without any patch fails.
@@ -37,7 +41,7 @@ from motet.types import Linked, Task, fill
 MOVE = "{task}\n\n{files}{steps}{tried}{how}"
 FILES = "Files: {files}\n\n"
 STEPS = "What you did so far:\n\n{steps}\n\n"
-HINDSIGHT = "What was tried from here before, with its judgement; do better:\n\n{tried}\n\n"
+HINDSIGHT = "What else was tried from here or on the way here, with its judgement; do better:\n\n{tried}\n\n"
 VALUE = """\
 The task:
 {task}
@@ -104,7 +108,8 @@ async def swe_search(  # noqa: PLR0913 (four voices are the method)
 def _prompt(task: Task, state: State) -> Linked:
     files = fill(FILES, files=", ".join(state.repository.files)) if state.repository.files else ""
     steps = fill(STEPS, steps=state.steps) if state.said else ""
-    tried = fill(HINDSIGHT, tried=state.hindsight) if state.children else ""
+    others = state.hindsight
+    tried = fill(HINDSIGHT, tried=others) if others else ""
     how = HOW if state.repository.files else instruction(task)
     return fill(MOVE, task=task, files=files, steps=steps, tried=tried, how=how)
 

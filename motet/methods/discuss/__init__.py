@@ -3,10 +3,11 @@
 from motet.methods.discuss.agent4debate import agent4debate, winner
 from motet.methods.discuss.debate import debate, judged_debate
 from motet.methods.discuss.discussion import discussion
-from motet.methods.discuss.dylan import best_agents, dylan, importance_scores
+from motet.methods.discuss.dylan import dylan
 from motet.methods.discuss.elo import elo_ratings
 from motet.methods.discuss.evidence import Evidence, evidence
 from motet.methods.discuss.guard import Guard, distil
+from motet.methods.discuss.importance import best_agents, importance_scores
 from motet.methods.discuss.jail_judge import Verdict, jail_judge, verdict
 from motet.methods.discuss.meters import Drift, drift, message_shares, monopoly
 from motet.methods.info import Method

@@ -9,7 +9,8 @@ several, or of one with several `personas`, a diverse one.
 Calls: n * (r + 1), and one of the judge when there is a choice; fewer when `consensus` ends the debate
 sooner.
 Deviates: r counts the rounds after the opening (the paper's code counts the opening too). An agent is shown
-its own last answer, not its whole history. `consensus`, off by default, is ours.
+its own last answer, not its whole history. `consensus`, off by default, is ours. The study of 169 is repeated
+on simulated skills and planted attacks; its models and jailbreak data are not part of this.
 Failure: the last answer of a debater that fails stands, and it is asked again in the next round; when nobody
 has answered by the end, the run fails. The judge is shown the replies in which an answer can be read, or all
 when it can in none. When the judge fails, the debaters vote.

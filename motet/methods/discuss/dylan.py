@@ -13,17 +13,12 @@ middle round it is left out for good. When a whole round fails, the run fails. W
 first k are kept. Ratings that cannot be read count as equal.
 """
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable
 from math import ceil
 
 from motet.agent import Voice
 from motet.answers import instruction
 from motet.combine import ask_all, majority, tally
 from motet.methods.common import at_least, keep_best, seats
-from motet.run import Run
-from motet.tape import Tape
 from motet.teams import Voices, team
 from motet.types import Linked, Task, fill
 
@@ -46,7 +41,6 @@ These answers to it were given, each told: {form}
 {replies}
 
 Name the {k} best of them by number, best first, as `best`."""
-_RATINGS = re.compile(r"(?im)^\W*ratings\W*?:(.*)$")
 
 
 @team
@@ -64,47 +58,3 @@ async def dylan(task: Task, agents: Voices, ranker: Voice, *, n: int = 4, T: int
             active = [agent for agent in active if agent.name in kept]
         replies = await ask_all(active, fill(REPLY, task=task, replies=replies, form=form))
     return majority(task, replies)
-
-
-def importance_scores(tape: Tape) -> list[dict[str, float]]:
-    """How much each agent contributed to the answer of a DyLAN run, round by round.
-
-    In the last round those who gave the answer share 1 equally. Each passes its share on to the answers it
-    read, in proportion to how it rated them.
-
-    Returns:
-        For each round, first to last, the share of each agent that has one; each round sums to 1. Nothing
-        for a run without an answer.
-    """
-    calls = {call.id: call for call in tape.calls}
-    winners = tape.ended.parents if tape.ended else ()
-    shares = {call_id: 1 / len(winners) for call_id in winners}
-    rounds: list[dict[str, float]] = []
-    while shares:
-        agents: dict[str, float] = defaultdict(float)
-        before: dict[str, float] = defaultdict(float)
-        for call_id, share in shares.items():
-            agents[calls[call_id].voice] += share
-            read = calls[call_id].parents
-            ratings = _ratings(tape.path(calls[call_id].node)[-1].text, len(read))
-            for parent, rating in zip(read, ratings, strict=True):
-                before[parent] += share * rating / sum(ratings)
-        rounds.append(dict(agents))
-        shares = before
-    return rounds[::-1]
-
-
-def best_agents(runs: Iterable[Run], k: int) -> list[str]:
-    """The names of the `k` agents of highest Agent Importance Score over all rounds and runs, best first."""
-    total: Counter[str] = Counter()
-    for run in runs:
-        for shares in importance_scores(run.tape):
-            total.update(shares)
-    return [name for name, _ in total.most_common(k)]
-
-
-def _ratings(text: str, n: int) -> list[int]:
-    """The ratings in a reply, or equal ones when it does not hold one for each of the `n` it read."""
-    lines = _RATINGS.findall(text)
-    ratings = [int(number) for number in re.findall(r"\d+", lines[-1])] if lines else []
-    return ratings if len(ratings) == n and any(ratings) else [1] * n

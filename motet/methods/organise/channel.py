@@ -1,14 +1,16 @@
 """A task channel: subtasks that wait for each other, done as soon as those they wait for are done (OWL)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from motet.agent import Voice
+from motet.concurrency import all_of
 from motet.types import Content, Linked
 
 
 class Posted(NamedTuple):
-    """A subtask on the channel: what it is, who does it, and the positions of those that it waits for."""
+    """A subtask on the channel: what it is, who does it, and the positions of earlier ones that it needs."""
 
     part: Content
     worker: Voice
@@ -23,23 +25,27 @@ class Outcome(NamedTuple):
     well: bool
 
 
-Do = Callable[[Sequence[Posted], Sequence[Sequence[Linked]]], Awaitable[Sequence[Outcome]]]
+Do = Callable[[Posted, Sequence[Linked]], Awaitable[Outcome]]
 
 
-async def clear(channel: Sequence[Posted], do: Do) -> list[Outcome]:
-    """Do all that can be done; what waits for a subtask that failed is left.
+async def clear(channel: Sequence[Posted], do: Do) -> list[Outcome | None]:
+    """Do all that can be done, each subtask as soon as those it needs are done.
 
     Args:
-        do: does some subtasks at once, given the results that each waited for.
+        do: does one subtask, given the results that it waited for.
 
     Returns:
-        The outcomes of those that were tried, in order of trying.
+        The outcomes, in the order of the channel; None for what was left because it needs one that failed.
     """
-    tried: dict[int, Outcome] = {}
-    well: dict[int, Linked] = {}
-    while ready := [i for i, p in enumerate(channel) if i not in tried and p.after <= well.keys()]:
-        given = [[well[j] for j in sorted(channel[i].after)] for i in ready]
-        outcomes = await do([channel[i] for i in ready], given)
-        tried.update(zip(ready, outcomes, strict=True))
-        well |= {i: tried[i].result for i in ready if tried[i].well}
-    return list(tried.values())
+    ends = [asyncio.get_running_loop().create_future() for _ in channel]
+
+    async def one(i: int) -> Outcome | None:
+        posted, end = channel[i], None
+        needed = [await ends[j] for j in sorted(posted.after) if j < i]
+        given = [outcome.result for outcome in needed if outcome and outcome.well]
+        if len(given) == len(posted.after):
+            end = await do(posted, given)
+        ends[i].set_result(end)
+        return end
+
+    return await all_of([one(i) for i in range(len(channel))])

@@ -43,7 +43,7 @@ Only assert what the requirement demands. {form}"""
 REPORT = "{report}\n\nThese were the tests:\n{tests}"
 MISSING = "(missing: {failure})"
 Line = Annotated[str, Meta(min_length=1)]
-Some = Annotated[list[Line], Meta(min_length=1, max_length=8)]
+Some = Annotated[list[Line], Meta(min_length=1)]
 
 
 class Requirements(Struct):
@@ -63,7 +63,7 @@ class Function(Struct):
 class Design(Struct):
     """The architect's document."""
 
-    functions: Annotated[list[Function], Meta(min_length=1, max_length=8)]
+    functions: Annotated[list[Function], Meta(min_length=1)]
 
 
 class Plan(Struct):

@@ -2,15 +2,15 @@
 
 Paper: Hu et al. 2025, arXiv:2505.23885 (catalogue 420).
 Idea: the planner splits the task into at most m subtasks and says which wait for which; the coordinator
-assigns each to a worker by what the workers can do. Subtasks go through a channel (`channel.clear`): they are
-done, all at once, as soon as those they wait for are. A worker that cannot do its part says so; on a failure
-the planner makes a new plan from what was done and what failed, r times at most. In the end it gives the
-answer. A new field takes other workers only.
+assigns each to a worker by what the workers can do. Subtasks go through a channel (`channel.clear`): each is
+done as soon as those it waits for are. A worker that cannot do its part says so; on a failure the planner
+makes a new plan from what was done, what failed and what was left because of it, r times at most. In the end
+it gives the answer. A new field takes other workers only.
 Calls: at most (1 + r) * (m + 2) + 1.
 Deviates: this is the inference side; the planner is trained from the tape, where its voice is `planner`.
-Failure: a worker that fails or says that it cannot fails its subtask. When the planner fails, the task itself
-is the one subtask, and no second plan is made; when the coordinator fails, subtasks go round. When the final
-answer fails, the last result stands; when nothing was done at all, the run fails.
+Failure: a worker that fails or says that it cannot fails its subtask. When the planner fails, no other
+plan is made; for want of any, the task itself is the one subtask. When the coordinator fails, subtasks go
+round. When the final answer fails, the last result stands; when nothing was done at all, the run fails.
 """
 
 from collections.abc import Sequence
@@ -22,13 +22,12 @@ from msgspec import Meta, Struct, defstruct
 
 from motet.agent import Voice
 from motet.answers import instruction
-from motet.combine import ask_each
 from motet.errors import ModelError, NoAnswer
 from motet.methods.common import at_least
 from motet.methods.organise.channel import Outcome, Posted, clear
 from motet.methods.organise.roster import roster
 from motet.teams import Voices, team
-from motet.types import Content, Failure, Linked, Reply, Task, fill
+from motet.types import Linked, Reply, Task, fill
 
 PLAN = """\
 Task:
@@ -36,9 +35,7 @@ Task:
 
 Split it into at most {m} subtasks, in order. For each give what to `do`, complete in itself, and `after`: the
 numbers of the earlier subtasks whose results it needs (none: an empty list)."""
-REPLAN = (
-    "{plan}\n\nA first plan failed in part.\n\nDone:\n\n{done}\n\nFailed:\n\n{failed}\n\nPlan what is left."
-)
+REPLAN = "{plan}\n\nA first plan failed in part.\n\nDone:\n\n{done}\n\nFailed:\n\n{lost}\n\nPlan the rest."
 ASSIGN = """\
 Workers:
 {workers}
@@ -60,9 +57,11 @@ Your part:
 {part}
 
 Do it and reply with what you found or made. If you cannot, reply with 'FAILED:' and the reason. {form}"""
-COMPOSE = "Task:\n{task}\n\nResults of the parts:\n\n{done}\n\nGive the answer to the task. {form}"
+COMPOSE = "Task:\n{task}\n\nResults of the parts:\n\n{done}\n\n{left}Give the answer to the task. {form}"
+LEFT = "Parts that failed:\n\n{lost}\n\n"
 RESULT = "{part}\n-> {result}"
 NOTHING = "(nothing)"
+WAITED = Linked("(not tried: it needs a part that failed)")
 FAILED = "FAILED:"
 
 
@@ -84,34 +83,35 @@ async def workforce(
     wish = first = fill(PLAN, task=task, m=m)
     done: list[Outcome] = []
 
-    async def work(ready: Sequence[Posted], given: Sequence[Sequence[Linked]]) -> list[Outcome]:
-        prompts = [
-            fill(WORK, task=task, done=[*map(_told, done), *results] or NOTHING, part=posted.part, form=form)
-            for posted, results in zip(ready, given, strict=True)
-        ]
-        said = await ask_each([posted.worker for posted in ready], prompts)
-        return [_outcome(posted.part, reply) for posted, reply in zip(ready, said, strict=True)]
+    async def work(posted: Posted, given: Sequence[Linked]) -> Outcome:
+        told = [*map(_told, done), *given] or NOTHING
+        prompt = fill(WORK, task=task, done=told, part=posted.part, form=form)
+        try:
+            said = await posted.worker.ask(prompt)
+        except ModelError as error:
+            return Outcome(posted.part, Linked(str(error.failure)), False)
+        well = not said.text.lstrip().startswith(FAILED)
+        return Outcome(posted.part, Linked(said.text, said.links), well)
 
     for attempt in range(r + 1):
-        channel = await _post(planner, coordinator, workers, wish, m)
-        channel = channel or ([] if attempt else [Posted(task, workers[0])])
-        outcomes = await clear(channel, work)
-        done += [o for o in outcomes if o.well]
-        if not (failed := [_told(o) for o in outcomes if not o.well]):
+        planned = await _post(planner, coordinator, workers, wish, m)
+        if attempt and not planned:
             break
-        wish = fill(REPLAN, plan=first, done=list(map(_told, done)) or NOTHING, failed=failed)
+        channel = planned or [Posted(task, workers[0])]
+        outcomes = await clear(channel, work)
+        ends = [o or Outcome(p.part, WAITED, False) for p, o in zip(channel, outcomes, strict=True)]
+        done += [end for end in ends if end.well]
+        lost = [_told(end) for end in ends if not end.well]
+        if not (planned and lost):
+            break
+        wish = fill(REPLAN, plan=first, done=list(map(_told, done)) or NOTHING, lost=lost)
     if not done:
         raise NoAnswer("no worker has done its subtask")
+    left = fill(LEFT, lost=lost) if lost else Linked("")
     try:
-        return await planner.ask(fill(COMPOSE, task=task, done=list(map(_told, done)), form=form))
+        return await planner.ask(fill(COMPOSE, task=task, done=list(map(_told, done)), left=left, form=form))
     except ModelError:
         return done[-1].result
-
-
-def _outcome(part: Content, said: Reply | Failure) -> Outcome:
-    if isinstance(said, Failure):
-        return Outcome(part, Linked(str(said)), False)
-    return Outcome(part, Linked(said.text, said.links), FAILED not in said.text)
 
 
 def _told(outcome: Outcome) -> Linked:

@@ -10,8 +10,8 @@ UCT: Q + C * sqrt(ln N / m), with N agents in the tree, m = c0 + the failures pa
 = (c0 * r0 + the scores of these failures) / m: the first score r0 counts as c0 observations, its confidence.
 Calls: at most 3 * (1 + b * E): each agent's step, its assessment, and its evaluation if it concludes.
 Deviates: the constants of the paper's UCT are not followed, the form above is ours. Facts, score and
-confidence are one reply, in this order; an answer is evaluated at the same time, without them. A failed answer stays open to be expanded, its agents seeing why it
-failed. In the last expansion all agents are told to conclude.
+confidence are one reply, in this order; an answer is evaluated at the same time, without them. A failed
+answer stays open to be expanded, its agents seeing why it failed. In the last expansion all must conclude.
 Failure: when the first agent fails, the run fails. One that is not assessed has score 1/2 at low confidence;
 an answer that cannot be evaluated passes. When E expansions bring nothing that passes, the conclusion of
 highest score is the answer.
@@ -125,14 +125,11 @@ async def _judged(assessor: Voice, task: Task, agents: Sequence[Node]) -> list[N
         Those whose answer is right; the failure of the others goes back along their paths.
     """
     final = [node for node in agents if concluded(node.solution)]
-    first = [fill(ASSESS, task=task, path=_steps(node)) for node in agents]
-    last = [fill(EVALUATE, task=task, form=instruction(task), path=_steps(node)) for node in final]
-    assessed, evaluated = await all_of(
-        [
-            ask_each([assessor] * len(agents), first, schema=Assessment, temperature=0.0),
-            ask_each([assessor] * len(final), last, schema=Evaluation, temperature=0.0),
-        ]
-    )
+    steps = [fill(ASSESS, task=task, path=_steps(node)) for node in agents]
+    ends = [fill(EVALUATE, task=task, form=instruction(task), path=_steps(node)) for node in final]
+    assessing = ask_each([assessor] * len(agents), steps, schema=Assessment, temperature=0.0)
+    evaluating = ask_each([assessor] * len(final), ends, schema=Evaluation, temperature=0.0)
+    assessed, evaluated = await all_of([assessing, evaluating])
     for node, reply in zip(agents, assessed, strict=True):
         if isinstance(reply, Reply):
             node.score, node.confidence = reply.data.score, max(reply.data.confidence, DOUBT)

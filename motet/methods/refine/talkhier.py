@@ -9,7 +9,8 @@ talks.
 Calls: at most 2 + T * (n + 5): in each round the supervisor's and the lead's instruction, n evaluations, the
 summary, and then an instruction and a revision.
 Deviates: the order of work is fixed (write, evaluate, revise), where the paper's supervisor names the next
-of several members. The lead sends all evaluators the same message. Every agent is shown the task as well.
+of several members. Orders, which go down, have the three fields; what goes up is a draft, or feedback and a
+score. The lead sends all evaluators the same message. Every agent is shown the task as well.
 Failure: when the first draft fails, the run fails. An instruction that fails is left out; an evaluator that
 fails is missing. When all of them, the summary or a revision fail, the last draft stands.
 """

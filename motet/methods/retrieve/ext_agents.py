@@ -11,7 +11,7 @@ Calls: at most T * (n + 1) + ceil(log2(n)); the n calls of a round go out togeth
 Deviates: a seeker states the relevance with its message, where the authors' code asks once more. Messages are
 ranked after the first round too, and equal ones count once. The window of w words is counted without the
 instructions, half of it for the chunk and half for the scratchpad; 24 characters without a space are a word.
-At most n chunks are read. The reasoner sees the best messages that fit, and is not asked again about the same.
+At most n chunks are read. The reasoner sees as many messages as fit; it is not asked again about the same.
 Failure: a seeker that fails, or has nothing to say, posts nothing; what it posted before stays. When the
 reasoner fails, the most relevant message stands as the answer; when there is none, the run fails. Without
 documents the reasoner answers alone.

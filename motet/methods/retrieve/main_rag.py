@@ -104,9 +104,7 @@ async def adaptive_filter(
     return [document for score, document in judged if score >= bar]
 
 
-async def _judged(
-    task: Task, document: str, predictor: Voice, judge: Voice
-) -> tuple[float, Linked] | None:
+async def _judged(task: Task, document: str, predictor: Voice, judge: Voice) -> tuple[float, Linked] | None:
     """A document's score, and the document with what was said of it; None when one of the two fails."""
     try:
         answer = await predictor.ask(fill(PREDICT, document=document, task=task, form=instruction(task)))

@@ -7,7 +7,8 @@ from motet.methods.route.allocation import Allocation, allocate
 from motet.methods.route.cascade import cascade
 from motet.methods.route.controller import Controller
 from motet.methods.route.free_agents import free_agents
-from motet.methods.route.improper_learning import Episode, actor_critic, ascend, train_mixture
+from motet.methods.route.improper_critic import actor_critic
+from motet.methods.route.improper_learning import Episode, ascend, train_mixture
 from motet.methods.route.improper_mixture import improper_mixture
 from motet.methods.route.knapsack import Knapsack, psi
 from motet.methods.route.knapsack_composer import knapsack_composer

@@ -45,7 +45,7 @@ class Controller(Struct, frozen=True):
             if len(weights) and (len(weights) != rows or lengths != {D}):
                 got = f"{len(weights)} rows of {' or '.join(map(str, sorted(lengths)))}"
                 raise BadInput(f"{level} of a controller has {got} numbers: expected {rows} rows of {D}")
-            if not all(isfinite(weight) for row in weights for weight in row):
+            if not isfinite(sum(map(sum, weights))):
                 raise BadInput(f"{level} of a controller has a weight that is endless or no number")
 
 

@@ -9,11 +9,12 @@ Deviates: the base policies are voices, the state is the task with the last answ
 right answer at the end.
 Failure: when a voice fails, the answer before stands; when all steps fail, so does the run.
 
-    theta = asyncio.run(train_mixture(improper_mixture(T=2).cast(agents=[a, b, c]), training))
-    team = improper_mixture(T=2, weights=softmax(theta)).cast(agents=[a, b, c])
+    team = improper_mixture(T=2).cast(agents=[a, b, c])
+    better = team(weights=asyncio.run(train_mixture(team, training)))
 """
 
 from collections.abc import Sequence
+from math import inf
 
 from motet.answers import instruction
 from motet.errors import BadInput, ModelError, NoAnswer
@@ -37,7 +38,7 @@ async def improper_mixture(task: Task, agents: Voices, *, T: int = 2, weights: S
     """Take `T` steps, each by a voice drawn by `weights` (not negative; all the same when empty)."""
     at_least(1, T=T)
     chances = list(weights) or [1.0] * len(agents)
-    if len(chances) != len(agents) or min(chances) < 0 or not sum(chances) > 0:
+    if len(chances) != len(agents) or min(chances) < 0 or not 0 < sum(chances) < inf:
         raise BadInput(f"weights={weights!r}: expected one for each of {len(agents)} agents, some above 0")
     draft: Reply | None = None
     failed, form = "", instruction(task)

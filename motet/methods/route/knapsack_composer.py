@@ -7,8 +7,8 @@ helped, and an online knapsack (`Knapsack`) takes it when the skills it adds are
 work on the task, and the composer writes the answer.
 Calls: at most 1 + 2 * m * K * q + m + min(1, m - 1).
 Deviates: descriptions are compared by words, not embeddings. A component has a skill when it helped with
-more than half of the probes. The least value, 1 in the paper, is the least weight of a skill. The prompts of
-those taken are not optimised afterwards.
+more than half of the probes. The least value, 1 in the paper, is the least weight of a skill. `B` pays for
+those taken, not for probes. The prompts of those taken are not optimised afterwards.
 Failure: a component that fails a probe is broken and never taken. A judge that fails was not helped. When
 the composer fails, the task is its own one skill and probe. When nobody is taken, or all who were fail, the
 composer answers alone; when it cannot join their answers, the first stands.

@@ -1,14 +1,7 @@
-"""What voices with the same weights save by sharing keys and values: `python -m benchmarks.latent`.
-
-First a team of four answers sums: it hands over words, words whose keys and values are used again (KVCOMM),
-or thoughts (LatentMAS). Then reports of one form are put behind four beginnings, and what is expected next is
-compared with that after the whole prompt computed: for keys and values that are only turned to their place,
-and for those with the offset of anchors. On the embedded model, in 32 bits; it takes one to three minutes.
-"""
+"""Texts under many prefixes: what is computed, and how far that takes the model from the whole computed."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from random import Random
 from statistics import mean
 from typing import Any
@@ -16,23 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+import motet
 from motet import Agent, Sampling, Store, Task
-from motet.methods import latent_mas
-from motet.models.latent import Thought
 from motet.models.trainable.cache import new_cache
 from motet.models.trainable.kv import Kv, extend
-from motet.models.trainable.latent import Thinker
 from motet.models.trainable.model import Torch
 from motet.models.trainable.reuse import Composed, KvPool, spans
-from motet.models.trainable.weights import Policy, load_base
-from motet.types import Message, Reply
+from motet.models.trainable.weights import Policy
+from motet.types import Reply
 
-MODEL = "smollm2-135m"
-M = 10
-WORDS = 48
-SUMS = [
-    Task(f"What is {a} + {b}?", target=str(a + b), kind="number") for a, b in ((17, 25), (31, 44), (9, 58))
-]
 BEGINNINGS = [
     "You are a planner. Read the report of a colleague and plan what to do about it.\n\n",
     "You are a strict critic who finds every mistake. Here is what was said:\n\n",
@@ -45,25 +30,13 @@ FORM = (
     "measured a pressure of {p} bar at the inlet and wrote it down in the book. The next visit is planned "
     "for the spring; until then {name} will look at the pump once a week and call us when it leaks again."
 )
+TASKS = 6
+WORDS = 12
+TITLE = f"8 reports behind {len(BEGINNINGS)} beginnings; KL and |logit| where reused"
+COLUMNS = ("keys and values", "prompt tokens", "computed", "saved", "KL", "max |logit|", "same word", "s")
+TEAM_TITLE = f"five voices, three rounds, {TASKS} reports; greedy, {WORDS} tokens a reply"
+TEAM_COLUMNS = ("keys and values", "prompt tokens", "computed", "saved", "as computed", "s")
 WHAT_NEXT = "\n\nNow write your answer, and be brief."
-
-
-@dataclass(frozen=True)
-class Wordy:
-    """A model without its latent side."""
-
-    model: Torch
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def identity(self) -> str:
-        return self.model.identity
-
-    async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
-        return await self.model.sample(messages, n, sampling)
 
 
 class Naive(KvPool):
@@ -92,39 +65,6 @@ def reports(n: int) -> list[str]:
     ]
 
 
-def teams(policy: Policy) -> list[tuple[str, ...]]:
-    """Rows of the first table."""
-    knobs = Sampling(temperature=0, max_tokens=WORDS)
-    rows: list[tuple[str, ...]] = []
-    casts: dict[str, Callable[[], Any]] = {
-        "words": lambda: Wordy(Torch(policy)),
-        "words, used again": lambda: Wordy(Torch(policy, reuse=KvPool())),
-        f"thoughts, m={M}": lambda: Torch(policy),
-    }
-    for name, make in casts.items():
-        team = latent_mas(m=M).cast(Agent(make(), sampling=knobs))
-        begun = time.perf_counter()
-        runs = [team.run(task, store=Store.memory()) for task in SUMS]
-        seconds = time.perf_counter() - begun
-        spent = [run.usage for run in runs]
-        read = sum(u.input_tokens for u in spent)
-        kept = sum(u.cached_tokens for u in spent)
-        thought = sum(u.reasoning_tokens for u in spent)
-        said = sum(u.output_tokens for u in spent) - thought
-        rows.append(
-            (
-                name,
-                f"{read}",
-                f"{read - kept}",
-                f"{kept / read:.0%}",
-                f"{thought}",
-                f"{said}",
-                f"{seconds:.1f}",
-            )
-        )
-    return rows
-
-
 def expected(
     policy: Policy, prompt: tuple[int, ...], pool: KvPool | None, text: tuple[int, ...]
 ) -> tuple[Tensor, int]:
@@ -145,7 +85,7 @@ def divergence(whole: Tensor, found: Tensor) -> float:
 
 
 def prompts(policy: Policy) -> list[tuple[str, ...]]:
-    """Rows of the second table."""
+    """A row for each way to use keys and values again."""
     words, texts = policy.base.vocabulary, reports(8)
     asked = [
         (words.prompt([("user", b + t + WHAT_NEXT)]), words.encode(t)) for t in texts for b in BEGINNINGS
@@ -182,41 +122,51 @@ def prompts(policy: Policy) -> list[tuple[str, ...]]:
     return rows
 
 
-def lossless(policy: Policy) -> float:
-    """Largest difference of a logit between prompts handed over (m = 0) and one long prompt."""
-    ids = [policy.base.vocabulary.prompt([("user", b)]) for b in BEGINNINGS[:3]]
-    before = Thought(policy.weights, ids[1], 0, (Thought(policy.weights, ids[0], 0),))
-    cache, _ = Thinker().memory(policy.module, (before,))
-    with torch.inference_mode():
-        found = policy.module.lm_head(extend(policy.module, cache, ids=ids[2]))
-    whole, _ = expected(policy, ids[0] + ids[1] + ids[2], None, ())
-    return float((found - whole).abs().max())
+@motet.team
+async def everybody(task: Task, voices: motet.Voices, *, rounds: int = 2) -> Reply:
+    """Five fully connected voices: each reads the report and what all said in the round before."""
+    seats = list(enumerate(voices.take(5), 1))
+    said = [await voice.ask(f"You are voice {i} of five. Read this.", task, WHAT_NEXT) for i, voice in seats]
+    for _ in range(rounds):
+        said = [
+            await voice.ask(f"You are voice {i} of five. Read this.", task, "All said:", *said, WHAT_NEXT)
+            for i, voice in seats
+        ]
+    return said[0]
 
 
-def main() -> None:
-    from rich.console import Console
-    from rich.table import Table
+def team(policy: Policy) -> list[tuple[str, ...]]:
+    """A row for each way: what five voices spend on reports, and how often their words are the whole's."""
+    tasks, knobs = [Task(text) for text in reports(TASKS)], Sampling(temperature=0, max_tokens=WORDS)
+    rows = []
+    ways = {
+        "computed": None,
+        "corrected, gamma=0.3": KvPool(),
+        "after itself alone, gamma=-1": KvPool(gamma=-1),
+    }
+    for name, pool in ways.items():
+        cast = everybody.cast(voices=Agent(Torch(policy, reuse=pool, keep_empty=True), sampling=knobs))
+        begun = time.perf_counter()
+        runs = [cast.run(task, store=Store.memory()) for task in tasks]
+        seconds = time.perf_counter() - begun
+        read = sum(run.usage.input_tokens for run in runs)
+        kept = sum(run.usage.cached_tokens for run in runs)
+        pairs = [pair for run in runs for pair in sampled(policy, run)]
+        same = mean(float(whole.argmax() == word) for whole, word in pairs)
+        rows.append(
+            (name, f"{read}", f"{read - kept}", f"{kept / read:.0%}", f"{same:.1%}", f"{seconds:.1f}")
+        )
+    return rows
 
-    base = load_base(MODEL)
-    policy = Policy(base, base.module)
-    expected(policy, base.vocabulary.encode("Hello."), None, ())
-    console = Console()
-    columns: tuple[str, ...]
-    columns = "hand-over", "prompt tokens", "computed", "saved", "latent steps", "decoded", "s"
-    first = Table(*columns, title=f"latent_mas on {len(SUMS)} sums, replies of at most {WORDS} tokens")
-    for row in teams(policy):
-        first.add_row(*row)
-    columns = "keys and values", "prompt tokens", "computed", "saved", "KL", "max |logit|", "same word", "s"
-    second = Table(
-        *columns, title=f"8 reports behind {len(BEGINNINGS)} beginnings; KL and |logit| where reused"
-    )
-    for row in prompts(policy):
-        second.add_row(*row)
-    console.print(first, second)
-    console.print(
-        f"prompts handed over against one long prompt: no logit differs by more than {lossless(policy):.1e}"
-    )
 
-
-if __name__ == "__main__":
-    main()
+def sampled(policy: Policy, run: motet.Run) -> Iterator[tuple[Tensor, int]]:
+    """Each token that was sampled, with the logits that the whole prompt and what was said give for it."""
+    module = policy.module
+    for call in run.calls:
+        said = next(tokens.ids for (node, _), tokens in run.tape.tokens.items() if node == call.node)
+        messages = [(message.role, message.text) for message in run.tape.path(call.prompt)]
+        prompt = policy.base.vocabulary.prompt(messages)
+        with torch.inference_mode():
+            hidden = module.model(torch.tensor([[*prompt, *said]])).last_hidden_state[0]
+            logits = module.lm_head(hidden[len(prompt) - 1 : -1])
+        yield from zip(logits, said, strict=True)
