@@ -1,7 +1,7 @@
 """Every method on the embedded model: `python -m scripts.nightly [--methods A,B] [--n 24] [--minutes M]`.
 
-A method is run on sums of two digits (`arithmetic?difficulty=1`), on `mini-code` if its example is a program,
-else on its example with as many seeds. Runs are kept in the store: what was cut off, by the clock or by
+A method is run on sums (`arithmetic?difficulty=1`), on `mini-code` if its example is a program, else on its
+example with as many seeds. Latent methods get the same weights through torch: `local` has no thoughts to give. Runs are kept in the store: what was cut off, by the clock or by
 hand, goes on from there when it is started again. The time is shared: each method may take its part of what
 is left. The table has what is done by then; `--write` puts it into `docs/results.md`.
 """
@@ -36,12 +36,13 @@ TITLE = "## Every method on the embedded model"
 SUITES = {"number": "arithmetic?difficulty=1", "code": "mini-code"}
 LIMIT = Budget(calls=80, seconds=300)
 TOGETHER = 4
+TORCH = "torch:smollm2-135m"
 HEAD = (
     "| method | items | accuracy, % (95 %) | calls | tokens | seconds | failed |\n"
     "|---|---|--:|--:|--:|--:|---|\n"
 )
 ABOUT = """\
-`{command}`: voices are all `{model}`. Calls, tokens and seconds (of the longest chain of calls) are the \
+`{command}`: voices are all `{model}`, those of latent methods `torch:smollm2-135m`. Calls, tokens and seconds (of the longest chain of calls) are the \
 mean of a run; a run that fails is wrong. {n} items tell little: read the intervals, not the ranks.
 """
 
@@ -53,13 +54,14 @@ def work_of(there: Subject, n: int) -> tuple[Suite, list[tuple[Task, int]]]:
         suite = load_suite(SUITES[task.kind])
         suite = suite.sample(min(n, len(suite)))
         return suite, [(item, 0) for item in suite]
-    return Suite("its example", (task,), BY_KIND[task.kind]), [(task, seed) for seed in range(n)]
+    return Suite("seeds of its example", (task,), BY_KIND[task.kind]), [(task, seed) for seed in range(n)]
 
 
 async def play(name: str, n: int, model: str, store: Store, until: float) -> tuple[str, list[Outcome]]:
     """The outcomes of a method that are there, or can be had, by a moment of the monotonic clock."""
     there = subject(name)
     suite, work = work_of(there, n)
+    model = TORCH if model == "local" and METHODS[name].family == "latent" else model
     bench, team = Bench(suite.scorer, store, LIMIT), there.cast(model)
     done: dict[int, Outcome] = {}
     gate = asyncio.Semaphore(TOGETHER)

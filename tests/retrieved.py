@@ -35,7 +35,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
 }
 QUICK: dict[str, dict[str, Any]] = {
     "main_rag": {"documents": NOTES},
-    "ragenta": {"documents": NOTES},
+    "ragenta": {"documents": NOTES, "m": 0},  # a simulated voice cannot read its own answer in JSON
     "hm_rag": {"documents": NOTES},
     "chain_of_agents": {"documents": NOTES, "k": 20},
     "ext_agents": {"documents": NOTES, "w": 20},

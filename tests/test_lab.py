@@ -12,8 +12,11 @@ import motet
 from motet.cli import main
 from motet.errors import BadInput
 from motet.evals import lab
+from motet.evals.lab.prepared import prepared
+from motet.evals.lab.subject import subject
 from motet.evals.lab.sweep import Cell, Sweep, marks
-from motet.evals.lab.words import heat, verdict
+from motet.evals.lab.words import heads, heat, sign, verdict
+from motet.evals.lab.world import on, singers, specialists
 from motet.evals.stats import Interval, binomial_majority
 from motet.methods import best_of_n, direct, mixture_of_agents, self_moa
 from motet.models.sim import Sim
@@ -39,11 +42,10 @@ def test_a_majority_is_right_as_often_as_the_binomial_says() -> None:
 
 def test_equal_voices_gain_nothing_from_a_debate() -> None:
     found = lab.sweep("debate", items=60, rho=1, judge=(0, 1), fix=0, spoil=0)
-    alone = marks(direct.cast(Sim(skill=0.6, rho=1, judge=1)), SUM, range(60))[0]
     assert len(found.cells) == 2
     for cell in found.cells:
         assert cell.gain.mean == 0
-        assert cell.method.mean == sum(alone) / 60
+        assert cell.method.mean == cell.vote.mean == near(0.6, 60)
         assert cell.gain.low < 0 < cell.gain.high  # sixty items do not prove that there is nothing
 
 
@@ -126,11 +128,117 @@ def test_a_team_of_ones_own_is_tried_like_a_method() -> None:
         ({"skill": ()}, BadInput, "expected numbers"),
         ({"items": 0}, BadInput, "items=0"),
         ({"deceivers": 3}, BadInput, "debate has 3 seats"),
+        ({"deceivers": 1, "weak": 2}, BadInput, "debate has 3 seats"),
+        ({"deceivers": 0.5}, BadInput, "deceivers=0.5: expected a whole number"),
+        ({"wrong": 1.5}, BadInput, "wrong=1.5: expected a whole number"),
+        ({"profile": 2}, BadInput, "profile is 2"),
+        ({"profile": 1, "skills": [{"law": 1.0}]}, BadInput, "give one of the two"),
+        ({"skills": [{"law": 1.0}] * 4}, BadInput, "4 skills: debate has 3 seats"),
+        ({"failure": 1}, BadInput, "no 'failure' to vary; voices have skill"),
     ],
 )
 def test_wrong_worlds_are_refused(axes: dict, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         lab.sweep("debate", **axes)
+
+
+@pytest.mark.parametrize("name", ["direct", "self_consistency", "chain_of_thought"])
+def test_a_method_without_effect_shows_no_sign(name: str) -> None:
+    found = lab.survey(name, items=100)
+    assert {sign(cell.gain) for cell in found.cells} == {"·"}
+    assert len({cell.vote.mean for cell in found.cells}) > 5  # worlds have items of their own
+
+
+def test_of_many_settings_hardly_one_is_a_false_alarm() -> None:
+    """Single calls against single calls: a true gain of 0, where few items differ too."""
+    alarms = [
+        sum(sign(cell.gain) != "·" for cell in lab.sweep("direct", items=40, seed=s, skill=(0.5, 0.97)).cells)
+        for s in range(0, 4000, 100)
+    ]
+    assert sum(map(bool, alarms)) <= 5  # of 40, 2 are to be expected
+
+
+def test_a_weak_member_makes_a_mixture_lose_to_one_good_voice() -> None:
+    """Self-MoA against MoA with a weak member (Li et al. 2025), at equal calls."""
+    axes = {"weak": (0, 1), "skill": 0.7, "judge": 0.0}
+    even, uneven = lab.sweep("mixture_of_agents", items=N, knobs={"n": 3, "layers": 2}, **axes).cells
+    assert even.calls == uneven.calls == 4
+    assert even.method.mean - uneven.method.mean > 0.1
+    assert uneven.gain.high < 0 and uneven.vote.mean == near(even.vote.mean)  # the rival is the able voice
+    good = lab.sweep("self_moa", items=N, knobs={"n": 3}, skill=0.7, judge=0.0).cells[0]
+    assert good.calls == 4 and good.method.mean - uneven.method.mean > 0.05
+
+
+def test_a_profile_gives_each_seat_a_topic_and_the_same_mean() -> None:
+    there = subject("agent_store")
+    found = specialists({**lab.BASE, "profile": 0.5}, 3)
+    assert [sum(p.values()) / 3 for p in found] == pytest.approx([0.6] * 3)
+    assert [max(p, key=p.__getitem__) for p in found] == ["algebra", "biology", "chemistry"]
+    seated = singers({**lab.BASE, "weak": 1, "deceivers": 1}, 3, found)
+    assert ["skill.algebra=0.8" in seated[0], "skill.biology=0.4" in seated[1], "deceive=1" in seated[2]] == [
+        True
+    ] * 3
+    tasks = [on(there.task, topic) for topic in ("algebra", "biology")]
+    right, runs = marks(direct.cast(Sim(skill=0, skills={"biology": 1})), tasks, range(4))
+    assert right == [0, 1, 0, 1]
+    assert [run.tape.started.task.meta["skill"] for run in runs] == ["algebra", "biology"] * 2
+
+
+def test_a_store_of_specialists_is_worth_it_where_each_has_a_topic() -> None:
+    plain, apart = lab.sweep("agent_store", items=60, profile=(0, 1)).cells
+    assert apart.method.mean == 1 and apart.gain.low > 0.1
+    assert plain.gain.low <= 0 <= plain.gain.high
+    skills = [{"law": 1.0, "music": 0.0}, {"law": 0.0, "music": 1.0}]
+    [told] = lab.sweep("agent_store", items=30, skills=skills).cells
+    assert told.method.mean == 1 and told.vote.mean == 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "knob"),
+    [
+        ("free_agents", "active"),
+        ("focal_fusion", "members"),
+        ("mas_router", "controller"),
+        ("symbolic_moe", "profiles"),
+        ("improper_mixture", "weights"),
+        ("agent_store", "tokens"),
+        ("llm_selector", None),
+    ],
+)
+def test_what_learns_is_made_ready_on_the_voices_of_the_world(name: str, knob: str | None) -> None:
+    there = subject(name)
+    assert there.training
+    size = len(there.seats)
+    seats = singers({**lab.BASE, "skill": 0.9, "deceivers": 1}, size)
+    ready = prepared(there.seated(seats[0], seats), there.training, [""])
+    again = prepared(there.seated(seats[0], seats), there.training, [""])
+    assert ready.knobs == again.knobs and ready.parts == again.parts
+    told = ready.knobs[knob] if knob else ready.parts
+    match name:
+        case "free_agents":
+            assert set(told) == {0, 1, 2}  # the liar, the last, has lost its seat
+        case "focal_fusion":
+            assert size - 1 not in told
+        case "improper_mixture":
+            assert told[-1] < 0.1
+        case "symbolic_moe":
+            assert told[-1]["sums"] < 0 < told[0]["sums"]
+        case "llm_selector":
+            assert {m.model.name for some in told.values() for m in some} == {seats[0]}
+        case _:
+            assert told != there.team.knobs[knob or ""]
+    broken = singers({**lab.BASE, "fail": 1.0}, size)
+    prepared(there.seated(broken[0], broken), there.training, [""])  # nobody answers: nothing to learn
+    assert subject(name, **({knob: told} if knob else {})).training is (None if knob else there.training)
+
+
+def test_tokens_and_money_are_counted() -> None:
+    cheap, dear = lab.sweep("debate", items=10, cost=(1, 2)).cells
+    assert cheap.tokens == dear.tokens > cheap.vote_tokens > 9 * 32  # who reads more, pays more
+    assert cheap.cost == pytest.approx(cheap.tokens / 1e6) and dear.cost == pytest.approx(2 * cheap.cost)
+    assert dear.vote_cost == pytest.approx(2 * dear.vote_tokens / 1e6)
+    assert "$ in 1000 runs" in heads(lab.sweep("debate", items=2, cost=1))
+    assert "$ in 1000 runs" not in heads(lab.sweep("debate", items=2))
 
 
 def cell(mean: float, low: float, high: float, **world: float) -> Cell:
@@ -156,9 +264,11 @@ def test_knobs_of_a_method_vary_like_those_of_voices_and_each_is_held_against_as
     assert [(c.world["r"], c.world["judge"]) for c in found.cells] == [(0, 0), (0, 1), (2, 0), (2, 1)]
     assert [c.calls for c in found.cells] == [3, 3, 9, 9] == [c.votes for c in found.cells]
     alone = lab.sweep("debate", items=30, seed=3, knobs={"r": 2}, judge=(0.0, 1.0))
-    assert [(c.method, c.vote, c.gain) for c in alone.cells] == [
-        (c.method, c.vote, c.gain) for c in found.cells[2:]
+    assert [(c.method, c.vote, c.gain.mean) for c in alone.cells] == [
+        (c.method, c.vote, c.gain.mean) for c in found.cells[2:]
     ]
+    for few, more in zip(alone.cells, found.cells[2:], strict=True):  # the more rows, the wider
+        assert more.gain.low < few.gain.low and few.gain.high <= more.gain.high
     assert heat(found).splitlines()[0].split() == ["judge", "\\", "r", "0", "2"]
 
 
@@ -181,6 +291,17 @@ def typed(*words: str) -> Result:
     return CliRunner().invoke(main, ["lab", *words])
 
 
+def test_no_figure_is_cut_and_each_knob_has_its_column() -> None:
+    axes = ["judge=0,1", "deceivers=0,1", "skill=0.4,0.6"]
+    told = typed("debate", *(word for axis in axes for word in ("--vary", axis)), "--items", "5").stdout
+    assert "…" not in told
+    table = [line.split() for line in told.splitlines() if line.endswith("(513) ")]
+    assert sorted(row[:3] for row in table) == sorted(
+        [skill, judge, liars] for skill, judge, liars in product(("0.4", "0.6"), "01", "01")
+    )
+    assert all(row[-3:] == ["9", "843", "(513)"] for row in table)
+
+
 def test_the_command_prints_a_table_or_one_document() -> None:
     told = typed("debate", "--vary", "judge=0,1", "--set", "r=1", "--items", "20")
     assert told.exit_code == 0
@@ -201,6 +322,9 @@ def test_the_command_prints_a_table_or_one_document() -> None:
         (["debate", "--vary", "skill=a"], "expected numbers"),
         (["debate", "--vary", "r=a"], "r of debate is 'a'"),
         (["debate", "--vary", "rounds=1"], "debate has n, r"),
+        (["debate", "--vary", "seed=0,1"], "no 'seed' to vary; voices have skill"),
+        (["debate", "--vary", "items=3"], "no 'items' to vary"),
+        (["debate", "--vary", "failure=blah"], "no 'failure' to vary"),
         (["debate", "--card", "--json"], "METHOD alone"),
     ],
 )

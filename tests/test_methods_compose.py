@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -151,12 +152,21 @@ def worth(team: Any, tasks: list[Task]) -> float:
     return sum(is_right(run) - LAM * (run.cost or 0) for run in runs) / len(runs)
 
 
-def test_the_router_learns_cheap_for_easy_and_dear_for_hard_and_takes_in_a_later_model() -> None:
-    team = mas_router(profiles=PROFILES, gamma=2).cast(agents=[CHEAP, DEAR])
-    tasks, fresh = easy_and_hard(16), easy_and_hard(40, 100)
-    router = team
+UNTRAINED = mas_router(profiles=PROFILES, gamma=2).cast(agents=[CHEAP, DEAR])
+
+
+@cache
+def trained(lam: float) -> Any:
+    """The router after six rounds of 96 runs, where a unit of cost is worth `lam`."""
+    router = UNTRAINED
     for begin in range(0, 36, 6):
-        router = team(controller=train_router(logged(router, tasks, range(begin, begin + 6)), lam=LAM))
+        runs = logged(router, easy_and_hard(16), range(begin, begin + 6))
+        router = router(controller=train_router(runs, lam=lam))
+    return router
+
+
+def test_the_router_learns_cheap_for_easy_and_dear_for_hard_and_takes_in_a_later_model() -> None:
+    team, router, fresh = UNTRAINED, trained(LAM), easy_and_hard(40, 100)
     fixed = [
         mas_router(gamma=gamma, modes=["vote"]).cast(agents=[who])
         for gamma in (1, 2)

@@ -163,16 +163,16 @@ BODIES = ["max(a, b)", "min(a, b)", "a + b", "(a + b) / 2", "abs(a - b)"]
 
 
 class Office:
-    """Writes documents that name the function when they have a form; without one, half of its chat does not.
+    """Names the function in a document that has a form, and in half of its chat.
 
-    Its programs hold a fault three times in four, each repair likewise, unless it learns nothing anew.
+    The engineer reads the design. Of its programs, repairs as well, three in five are wrong.
     """
 
     name = identity = "office"
 
     async def sample(self, messages: Sequence[Message], n: int, sampling: Sampling) -> list[Reply]:
         said = messages[-1].text
-        wanted = next(i for i, name in enumerate(NAMES) if f"`{name}(a, b)`" in said)
+        wanted = next((i for i, name in enumerate(NAMES) if f"{name}(a, b)" in said), 0)
         fields, chance = (sampling.schema or {}).get("properties", {}), Random(said)
         if "As QA engineer" in said:
             facts = [
@@ -181,7 +181,7 @@ class Office:
             text = "\n".join(["```python", *facts, "```"])
         elif "As engineer" in said:
             named = re.search(r"(\w+)\(a, b\)", said.rpartition("# design")[2].partition("# plan")[0])
-            body = BODIES[wanted] if chance.random() < 0.25 else "a - b - 7"
+            body = BODIES[wanted] if chance.random() < 0.4 else f"a - b - {chance.randint(7, 99)}"
             text = f"```python\ndef {named[1] if named else 'program'}(a, b):\n    return {body}\n```"
         elif "functions" in fields:
             text = json.dumps({"functions": [{"signature": f"{NAMES[wanted]}(a, b)", "does": "it"}]})

@@ -418,10 +418,12 @@ def appraiser(said: str) -> str:
     return json.dumps({"explanation": "", "value": value})
 
 
-def solved(tasks: list[Task], sandbox: str = "quick", listens: bool = True, **knobs: Any) -> float:
+def solved(
+    tasks: list[Task], act: Callable[[str], str] = repairer(), sandbox: str = "quick", **knobs: Any
+) -> float:
     """How many packages are repaired, each function as it should be."""
     cast = {"discriminators": "sim:fail=1", "judge": "sim:fail=1", "valuer": appraiser}
-    team = swe_search(sandbox=sandbox, **knobs).cast(programmer=repairer(listens), **cast)
+    team = swe_search(sandbox=sandbox, **knobs).cast(programmer=act, **cast)
     runs = play_all(team, tasks)
     files = [task.meta["repository"] for task in tasks]
     return sum(
@@ -442,7 +444,7 @@ def test_where_a_wrong_edit_must_be_taken_back_a_tree_solves_more_than_a_line(
     tree = solved(tasks)
     assert tree - solved(tasks, tree=LINE) > noise(0.3, 40)
     assert 0 < solved(tasks, iterations=4) < tree
-    assert tree - solved(tasks, listens=False) > noise(0.3, 40)
+    assert tree - solved(tasks, repairer(listens=False)) > noise(0.3, 40)
 
 
 def test_where_one_edit_builds_on_another_a_tree_solves_no_less_than_a_line(
@@ -457,8 +459,31 @@ def test_where_one_edit_builds_on_another_a_tree_solves_no_less_than_a_line(
 @pytest.mark.slow
 def test_ten_packages_are_repaired_in_a_real_sandbox() -> None:
     tasks = [package(i, faults=1 + i % 2, functions=4 + 2 * (i % 2 == 0)) for i in range(10)]
-    tree, line = (solved(tasks, "bubblewrap", tree=tree) for tree in (EditTree(), LINE))
+    tree, line = (solved(tasks, sandbox="bubblewrap", tree=tree) for tree in (EditTree(), LINE))
     assert tree == 1 and line < 1
+
+
+def test_a_line_edited_again_and_again_is_mended_by_a_tree_as_by_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was tried beside the way is not tried again further on."""
+    monkeypatch.setitem(SANDBOXES, "quick", Quick)
+    tasks = []
+    for i in range(24):
+        test = f"from lib import *\n\n\ndef test_0():\n    assert f0(3) == {i % 6}\n"
+        files = {"lib.py": lib(["7"]), "test_lib.py": test}
+        tasks.append(Task(f"Case {i} is wrong.", target=lib([str(i % 6)]), meta={"repository": files}))
+
+    def act(said: str) -> str:
+        way = said.partition("What you did so far:")[2].partition("What else was tried")[0]
+        if passing(way):
+            return "FINISH"
+        here = ["7", *(new for _, new in EDITS.findall(way))][-1]
+        tried = {new for _, new in EDITS.findall(said)}
+        return SIGNS.format(old=here, new=Random(said).choice([d for d in "012345" if d not in tried]))
+
+    assert solved(tasks, act) == solved(tasks, act, tree=LINE) == 1
+    assert solved(tasks, act, tree=EditTree(w=3)) > 0.9
 
 
 def test_discriminators_debate_different_patches_and_the_judge_decides() -> None:

@@ -18,20 +18,18 @@ from method_runs import is_right, noise, play, play_all
 from sql_items import items
 
 from motet import Agent, Run, Sampling, Task, Team
-from motet.answers import extract
 from motet.evals.scorers import scorer
 from motet.methods import chase_sql, workforce
-from motet.methods.code.sql_desk import Tried, desk
+from motet.methods.code.sql_desk import desk
+from motet.tape.context import CALL
 from motet.train import Adam, Loss
 from motet.train.builders import Built
 from motet.train.builders.optima import optima
 from motet.train.builders.sql_selection import sql_selection
 from motet.train.gradient import GradientEngine
-from motet.train.rows import Ledger
 from motet.train.tabular import Table
 from motet.train.taught import taught
 from motet.train.tune import Lesson, tune
-from motet.tape.context import CALL
 from motet.types import Message, Reply
 
 END = "."
@@ -54,7 +52,7 @@ class Sighted(Table):
 
     def prompt(self, chat: Sequence[tuple[str, str]]) -> tuple[int, ...]:
         """Ids of a chat, for `taught`."""
-        return self.encode([Message.say(role, text) for role, text in chat])  # type: ignore[arg-type]
+        return self.encode([Message.say(role, text) for role, text in chat])
 
     def learn(self, built: Built, voice: str, lesson: Lesson) -> None:
         """Learn what a builder made for one voice."""
@@ -69,8 +67,7 @@ CLAUSE = r" (?:WHERE|GROUP BY|ORDER BY) .*"
 
 
 class Analyst:
-    """Writes queries of known skill: right ones, and three kinds of wrong ones. On hard items it is right less
-    often, and forgets the condition more often than not."""
+    """Writes right queries and three kinds of wrong ones; on hard items it mostly forgets the condition."""
 
     name = identity = "analyst"
 
@@ -203,7 +200,6 @@ def by_trade(prompt: str) -> str:
     return json.dumps({"workers": chosen})
 
 
-@pytest.mark.slow
 def test_a_planner_tuned_on_plans_that_succeeded_does_better_with_its_workers_and_with_others() -> None:
     table = Sighted(PLANS, "planner", lambda prompt: [does for does, _ in DOES.findall(prompt)])
     voice = Agent(Planner(table.model("planner")), sampling=Sampling(max_tokens=1))
@@ -221,5 +217,5 @@ def test_a_planner_tuned_on_plans_that_succeeded_does_better_with_its_workers_an
 
 
 def success(team: Team[...], tasks: Sequence[Task]) -> float:
-    """The share of tasks that are done; each is run with a seed of its own, as equal prompts look the same."""
+    """The share of tasks that are done; each has a seed of its own, as the policy sees many prompts alike."""
     return mean(is_right(play(team, task, seed=seed)) for seed, task in enumerate(tasks))

@@ -216,7 +216,7 @@ def test_a_run_that_nobody_waits_for_ends_there_too(cut: str) -> None:
             stopped.append(prompt)
 
     async def run(address: str) -> None:
-        await direct.cast(A2A(address)).arun("warm up", store=Store.memory())
+        await direct.cast(f"a2a:{address}").arun("warm up", store=Store.memory())
         team = direct.cast(A2A(address, timeout_s=0.5 if cut == "timeout" else 60))
         limit = Budget(seconds=0.5) if cut == "budget" else None
         asked = asyncio.create_task(team.arun(motet.Task("x"), budget=limit, store=Store.memory()))

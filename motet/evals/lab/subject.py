@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from motet.evals.lab.prepared import Training
 
 
+LEARNT = {"members", "weights", "active", "tokens", "profiles", "controller"}
+"""Knobs that a training sets; where one is set by hand, there is none."""
+
+
 @dataclass(frozen=True)
 class Subject:
     """A team, the task that it is tried on, and the voices that are no simulated ones.
@@ -110,7 +114,8 @@ def subject(tried: "str | Team[...]", **knobs: Any) -> Subject:
     if isinstance(tried, str):
         there = example(tried)
         team = method(tried).team.configured(**{**there.knobs, **knobs})
-        return Subject(team, there.task, there.voices, there.acts, there.training)
+        training = None if LEARNT & knobs.keys() else there.training
+        return Subject(team, there.task, there.voices, there.acts, training)
     given = {voice: list(cast) if tried.voices[voice] else cast[0] for voice, cast in tried.parts.items()}
     return Subject(tried.configured(**knobs), given=given)
 

@@ -219,11 +219,19 @@ class Trial:
         votes = max(1, round(calls))
         lied = round(votes * self._lying(there, world, runs))
         theirs = self._vote(tasks, [able] * (votes - lied) + [liar(world)] * lied, seeds)
-        gain = _gain(mine.marks, theirs.marks, 1 - 0.05 / self.settings)
-        failures = sum(not run.ok for run in runs)
-        spent = mine.tokens, theirs.tokens, mine.cost, theirs.cost
-        marked = mean_ci(mine.marks), mean_ci(theirs.marks)
-        return Cell(dict(world), *marked, gain, calls, votes, failures, *spent)
+        return Cell(
+            world=dict(world),
+            method=mean_ci(mine.marks),
+            vote=mean_ci(theirs.marks),
+            gain=_gain(mine.marks, theirs.marks, 1 - 0.05 / self.settings),
+            calls=calls,
+            votes=votes,
+            failures=sum(not run.ok for run in runs),
+            tokens=mine.tokens,
+            vote_tokens=theirs.tokens,
+            cost=mine.cost,
+            vote_cost=theirs.cost,
+        )
 
     def _lying(self, there: Subject, world: World, runs: Sequence[Run]) -> float:
         """The share of liars among the calls; among the seats, where they may have been found out before."""

@@ -79,7 +79,7 @@ class _Talk:
         return not node
 
     def read(self, calls: Sequence[str]) -> list[str]:
-        """The calls of the round before that were read in these calls, or in those of this round behind them."""
+        """The calls of the round before that were read in these, or in those of this round behind them."""
         found: dict[str, None] = {}
         todo = list(calls)
         for call in todo:

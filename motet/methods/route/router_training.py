@@ -4,7 +4,9 @@ Paper: Yue et al. 2025, arXiv:2502.11133 (catalogue 278).
 Idea: the reward of a run is utility - lambda * cost. REINFORCE moves the weights of each level along the
 score of what was drawn, times the reward less the mean for its query. Runs that another controller drew count
 by the ratio of the chances (clipped), so one log serves many steps.
-Deviates: the paper takes one step for each sample, and embeds with a network that is trained along.
+Deviates: the paper takes one step for each sample, and embeds with a network that is trained along. That no
+fixed team is as good and as cheap is shown where the gain of routing is large; where cost weighs so much that
+it is small (in the tests' world, from lambda 3 on), some hundred runs do not suffice for it.
 """
 
 from collections import defaultdict

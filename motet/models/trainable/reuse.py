@@ -129,6 +129,8 @@ class KvPool:
             alone: keys and values of the text without a context.
         """
         n = len(ids)
+        if (weights, slot) in self._anchors:
+            self._anchors.move_to_end((weights, slot))
         long = [a for a in self._anchors.get((weights, slot), []) if len(a.ids) >= n]
         if same := [a.offset.cut(0, n) for a in long if a.ids[:n] == ids]:
             return same[-1]
