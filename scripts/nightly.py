@@ -1,9 +1,10 @@
 """Every method on the embedded model: `python -m scripts.nightly [--methods A,B] [--n 24] [--minutes M]`.
 
 A method is run on sums (`arithmetic?difficulty=1`), on `mini-code` if its example is a program, else on its
-example with as many seeds. Latent methods get the same weights through torch: `local` has no thoughts to give. Runs are kept in the store: what was cut off, by the clock or by
-hand, goes on from there when it is started again. The time is shared: each method may take its part of what
-is left. The table has what is done by then; `--write` puts it into `docs/results.md`.
+example with as many seeds. Latent methods get the same weights through torch: `local` has no thoughts to
+give. Runs are kept in the store: what was cut off, by the clock or by hand, goes on from there when it is
+started again. The time is shared: each method may take its part of what is left. The table has what is done
+by then; `--write` puts it into `docs/results.md`.
 """
 
 import argparse
@@ -42,8 +43,9 @@ HEAD = (
     "|---|---|--:|--:|--:|--:|---|\n"
 )
 ABOUT = """\
-`{command}`: voices are all `{model}`, those of latent methods `torch:smollm2-135m`. Calls, tokens and seconds (of the longest chain of calls) are the \
-mean of a run; a run that fails is wrong. {n} items tell little: read the intervals, not the ranks.
+`{command}`: voices are all `{model}`, those of latent methods `torch:smollm2-135m`. Calls, tokens and \
+seconds (of the longest chain of calls) are the mean of a run; a run that fails is wrong. {n} items tell \
+little: read the intervals, not the ranks. Seeds of one example tell of that example.
 """
 
 

@@ -70,7 +70,7 @@ async def with_tokens(team: Team[...], tasks: Sequence[Task]) -> Team[...]:
 
 async def with_weights(team: Team[...], tasks: Sequence[Task]) -> Team[...]:
     """Learn by `train_mixture` how often each voice is drawn."""
-    theta = await train_mixture(team, tasks, steps=8, store=Store.memory())
+    theta = await train_mixture(team, tasks[: LESSONS // 2], store=Store.memory())
     return team.configured(weights=_round(softmax(theta)))
 
 

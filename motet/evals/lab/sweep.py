@@ -223,7 +223,7 @@ class Trial:
             world=dict(world),
             method=mean_ci(mine.marks),
             vote=mean_ci(theirs.marks),
-            gain=_gain(mine.marks, theirs.marks, 1 - 0.05 / self.settings),
+            gain=gain_of(mine.marks, theirs.marks, 1 - 0.05 / self.settings),
             calls=calls,
             votes=votes,
             failures=sum(not run.ok for run in runs),
@@ -254,7 +254,7 @@ def _played(right: list[float], runs: Sequence[Run]) -> Played:
     return Played(right, sum(run.usage.tokens for run in runs) / len(runs), cost)
 
 
-def _gain(mine: Sequence[float], theirs: Sequence[float], level: float) -> Interval:
+def gain_of(mine: Sequence[float], theirs: Sequence[float], level: float) -> Interval:
     """The gain item by item. Few differences are no proof, whatever the bootstrap makes of them: the interval
     is without 0 only if the exact test says so too."""
     gain = paired_bootstrap(mine, theirs, level=level)

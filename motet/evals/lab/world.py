@@ -70,7 +70,8 @@ def singers(world: World, seats: int, profiles: Profiles = (), *, team: str = "t
     weak, lying = (_count(world, name) for name in ("weak", "deceivers"))
     if weak + lying > max(0, seats - 1):
         raise BadInput(
-            f"deceivers={lying!r}, weak={weak!r}: {team} has {seats} seats, one of them able and honest"
+            f"deceivers={lying!r}, weak={weak!r}: {team} has {seats} seat{'s' * (seats != 1)}, "
+            "one of them able and honest"
         )
     able = seats - lying - weak
     shares = [1.0] * able + [WEAK] * weak
