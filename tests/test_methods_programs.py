@@ -12,7 +12,7 @@ from motet.methods import codecor, self_organized
 from motet.methods.code.trial import Trial, asserts, tried, with_tests
 from motet.models.scripted import Line, Scripted
 from motet.performance import run_blocking
-from motet.tools.sandbox import Limits, sandbox
+from motet.tools.sandbox import Limits, Outcome, sandbox
 from motet.types import Linked, Message, Reply
 
 TASK = Task("Write `f(x)`, which is x.", kind="code", target="unused")
@@ -42,6 +42,34 @@ def test_a_program_cannot_write_its_own_marks(way_out: str) -> None:
     assert trial("def f(x): return x", "assert f(1) == 1", "assert f(2) == 2").clean
     half = trial("def f(x): return 1", "assert f(1) == 1", "assert f(2) == 2")
     assert (half.passed, half.clean, half.report) == (1, False, "assert f(2) == 2: AssertionError ")
+
+
+class Watched:
+    """A sandbox that keeps what it is given to run."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    async def run(self, code: str, **_: Any) -> Outcome:
+        self.ran.append(code)
+        return Outcome(ok=True, exit_code=0, stdout="", stderr="", reason="done", wall_s=0.0)
+
+
+def test_marks_are_of_the_program_and_its_tests_and_of_no_other() -> None:
+    box = Watched()
+    for program, test in (
+        ("x = 1", "assert x"),
+        ("x = 2", "assert x"),
+        ("x = 1", "assert x > 0"),
+        ("x = 1", "assert x"),
+    ):
+        run_blocking(tried(wrote(program), [Linked(test)], box, Limits()))
+    first, *others, again = (re.findall(r'print\("\\n(\[.+?\]) 0 passed"\)', code) for code in box.ran)
+    assert len(first) == 1 and first == again and first not in others and others[0] != others[1]
+
+
+def test_a_program_without_tests_may_exit() -> None:
+    assert trial("raise SystemExit(0)").clean and not trial("raise SystemExit(1)").clean
 
 
 def test_what_is_done_only_as_the_main_program_is_left_out_under_tests() -> None:

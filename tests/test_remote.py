@@ -77,6 +77,23 @@ def test_the_token_and_nothing_else_opens_the_door() -> None:
     assert "Authorization: Bearer" in answers[0].json()["error"]
 
 
+def test_an_agent_by_name_is_shown_the_token_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MOTET_AGENT_TOKEN", raising=False)
+    store = Store.memory()
+    with agent_of(str.upper, token="sesame") as address:
+        voice = direct.cast(f"agent:{address}")
+        refused = play(voice)
+        assert refused.error and refused.error.kind is FailureKind.AUTH
+        assert "MOTET_AGENT_TOKEN" in refused.error.message
+        for token, ok in [("wrong", False), ("sesame", True)]:
+            monkeypatch.setenv("MOTET_AGENT_TOKEN", token)
+            run = play(direct.cast(f"agent:{address}"), store=store)
+            assert run.ok is ok and token not in json.dumps(run.record())
+    # A web shows an agent its own token alone.
+    with agent_of(str.upper, token="sesame") as address:
+        assert not play(direct.cast(entry("x", address=f"agent:{address}").agent())).ok
+
+
 @pytest.mark.parametrize(
     ("headers", "body", "status", "words"),
     [
@@ -322,7 +339,7 @@ def test_agents_in_four_processes_find_each_other_and_nest_their_groups() -> Non
         who = [message["who"] for message in told["messages"]]
         builder, abacus = ("agents_1", "agents_2") if who[2:5].count("agents_1") else ("agents_2", "agents_1")
         assert who[:2] == ["client", "client"]  # it searches, and takes the builder
-        assert who.count(builder) == 3 and who.count(abacus) == 1 and who[-1] == "client"
+        assert who.count(abacus) == 1 and who[-4:] == [builder, abacus, builder, builder]  # it concludes both
         states = [json.loads(m["text"])["state"] for m in told["messages"] if '"state"' in m["text"]]
         assert sorted(states) == ["async_task", "conclusion", "conclusion", "pause", "sync_task"]
 

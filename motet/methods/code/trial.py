@@ -20,6 +20,7 @@ from motet.tools.sandbox import Limits, Outcome, Sandbox
 from motet.types import Linked, Reply
 
 ENDED = "The program ended before its tests: it must define what is asked for, and not exit."
+UNREACHED = "was not reached"
 LAST = 'print("\\n{mark}")'
 CASE = """
 try:
@@ -104,15 +105,14 @@ async def tried(reply: Reply, tests: Sequence[Linked], box: Sandbox, limits: Lim
     cases = [
         CASE.format(test=textwrap.indent(test.text, "    "), mark=mark, i=i) for i, test in enumerate(tests)
     ]
-    source = "\n".join((not_main(program) if tests else program, *cases, LAST.format(mark=mark)))
+    source = "\n".join((not_main(program) if tests else program, *cases))
     outcome = await box.run(f"{source}\n", limits=limits)
     said = dict(re.findall(rf"(?m)^{re.escape(mark)} (\d+) (.*)$", outcome.stdout))
-    marks = [said.get(str(i), "was not reached") for i in range(len(tests))]
+    marks = [said.get(str(i), UNREACHED) for i in range(len(tests))]
     passed = marks.count("passed")
     lines = [f"{t.text}: {told}" for t, told in zip(tests, marks, strict=True) if told != "passed"]
-    ended = outcome.ok and f"\n{mark}\n" in outcome.stdout
-    if outcome.ok and not ended:
+    if outcome.ok and UNREACHED in marks:
         lines.append(ENDED)
     if not outcome.ok:
         lines.append(f"It ended early ({outcome.reason}).\n{outcome.stderr.strip()[-KEPT:]}")
-    return Trial(reply, passed, ended and passed == len(tests), "\n".join(lines))
+    return Trial(reply, passed, outcome.ok and passed == len(tests), "\n".join(lines))
