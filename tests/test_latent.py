@@ -351,6 +351,15 @@ def test_spans_are_texts_apart_and_inside(texts: list[bytes], prompt: bytes) -> 
     assert all(b <= c for (_, b), (c, _) in pairwise(found))
 
 
+def test_a_text_that_is_named_is_found_within_the_task(base: Base) -> None:
+    model = Torch(Policy(base, base.module), keep_empty=True, reuse=(pool := KvPool(TEXT)))
+    team = motet.methods.direct.cast(motet.Agent(model, sampling=Sampling(temperature=0, max_tokens=1)))
+    for i, question in enumerate(("Who met?", "When did they meet?")):
+        run = team.run(f"{TEXT}\n\n{question}", store=Store.memory())
+        saved = run.usage.cached_tokens
+        assert (saved >= len(TEXT) - 1) if i else (saved == 0)
+
+
 def test_the_pool_forgets_what_was_used_longest_ago(base: Base) -> None:
     pool = KvPool(room=150)
     for text in (TEXT, FAR, ODD):

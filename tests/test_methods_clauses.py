@@ -1,5 +1,6 @@
 """What methods say of themselves in a clause: who is read when somebody fails, and what a knob does."""
 
+import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
@@ -59,10 +60,14 @@ def test_a_mixture_of_one_samples_at_its_temperature() -> None:
 
 
 def test_the_last_expansion_is_told_to_conclude_and_an_answer_is_evaluated_while_it_is_assessed() -> None:
-    def assessor(prompt: str) -> str:
+    evaluating = asyncio.Event()
+
+    async def assessor(prompt: str) -> str:
         assert "Assessment:" not in prompt
         if "`correct`" in prompt:
+            evaluating.set()
             return '{"why": "No.", "correct": false}'
+        await asyncio.wait_for(evaluating.wait(), 5)
         return '{"validation": "Fine.", "score": 0.5, "confidence": 0.5}'
 
     run = play(master(b=1, E=1).cast(solver=says(42), assessor=assessor))

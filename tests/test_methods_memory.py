@@ -131,8 +131,8 @@ def test_an_agent_that_failed_is_told_the_question_with_the_attempts_of_the_othe
     others = Scripted([f"Answer: {i}" for i in range(3)])
     run = play(olympiad(experience=memory)(T=3).cast(agents=[late, others]), problem(0))
     _, again, once_more = said_to(run, "agents_1")
-    for said in ("a chemist", "What is the gronk of 6?", "Question:\nWhat is the gronk of 2?", "[1] Answer: 0"):
-        assert said in again
+    question = "Question:\nWhat is the gronk of 2?"
+    assert all(said in again for said in ("a chemist", "the gronk of 6?", question, "[1] Answer: 0"))
     assert "Question:" not in once_more, "from there on it has its own history"
 
 
@@ -159,9 +159,7 @@ def test_experience_is_kept_in_a_file(tmp_path: Path) -> None:
             Experience.read(tmp_path / name)
 
 
-def test_the_command_line_keeps_experience_in_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_line_keeps_experience_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MOTET_HOME", str(tmp_path / "home"))
     rules = [

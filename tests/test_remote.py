@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -79,15 +80,13 @@ def test_the_token_and_nothing_else_opens_the_door() -> None:
 
 def test_an_agent_by_name_is_shown_the_token_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MOTET_AGENT_TOKEN", raising=False)
-    store = Store.memory()
     with agent_of(str.upper, token="sesame") as address:
-        voice = direct.cast(f"agent:{address}")
-        refused = play(voice)
+        refused = play(direct.cast(f"agent:{address}"))
         assert refused.error and refused.error.kind is FailureKind.AUTH
         assert "MOTET_AGENT_TOKEN" in refused.error.message
         for token, ok in [("wrong", False), ("sesame", True)]:
             monkeypatch.setenv("MOTET_AGENT_TOKEN", token)
-            run = play(direct.cast(f"agent:{address}"), store=store)
+            run = play(direct.cast(f"agent:{address}"))
             assert run.ok is ok and token not in json.dumps(run.record())
     # A web shows an agent its own token alone.
     with agent_of(str.upper, token="sesame") as address:
@@ -233,6 +232,27 @@ def test_a_token_is_shown_to_its_agent_and_follows_no_redirect() -> None:
     for name in ("agent:nowhere", "agent:file:///etc/passwd", "agent:http://me@127.0.0.1"):
         with pytest.raises(BadInput, match="HOST:PORT"):
             model(name)
+
+
+def test_a_run_that_nobody_waits_for_ends_there_too() -> None:
+    store, stopped = Store.memory(), list[str]()
+
+    async def never(prompt: str) -> str:
+        try:
+            await asyncio.sleep(30)
+            return "late"
+        finally:
+            stopped.append(prompt)
+
+    with agent_of(never, store=store) as address:
+        late = play(direct.cast(RemoteAgent(address, timeout_s=0.3)))
+        assert late.error and late.error.kind is FailureKind.TIMEOUT
+        for _ in range(20):  # it ends at once, and not only when its server does
+            if not stopped:
+                time.sleep(0.05)
+        assert len(stopped) == 1
+    tape = store.load(store.runs()[0].run)
+    assert tape.ended and tape.ended.failure and tape.ended.failure.kind is FailureKind.CANCELLED
 
 
 # The web

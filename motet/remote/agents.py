@@ -4,6 +4,7 @@ with serving(agent_app(Performer(Agent("local"), name="poet"))) as address:
     print(Agent(f"agent:{address}"))
 """
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -11,10 +12,12 @@ from msgspec import Meta, Struct
 from motet.errors import BadInput, MissingExtra
 from motet.remote.door import decoded
 from motet.remote.performer import Performer
+from motet.run import Run
 from motet.types import FailureKind
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.requests import Request
 
 
 class Turn(Struct):
@@ -67,7 +70,7 @@ def agent_app(performer: Performer) -> "Starlette":
             asked = decoded(await request.body(), Asked)
             if not asked.messages:
                 raise BadInput("messages=[]: expected one or more")
-            run = await performer.run(asked.prompt(), schema=asked.schema, max_tokens=asked.max_tokens)
+            run = await _performed(performer, asked, request)
         except BadInput as error:
             return JSONResponse({"error": str(error)}, 400)
         if run.error:
@@ -76,3 +79,20 @@ def agent_app(performer: Performer) -> "Starlette":
         return JSONResponse({"reply": run.answer, "usage": usage, "run": run.id})
 
     return Starlette(routes=[Route("/", answer, methods=["POST"])])
+
+
+async def _performed(performer: Performer, asked: Asked, request: "Request") -> Run:
+    """A run that is cancelled when whoever asked hangs up."""
+    run = performer.run(asked.prompt(), schema=asked.schema, max_tokens=asked.max_tokens)
+    working = asyncio.create_task(run)
+
+    async def watch() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        working.cancel()
+
+    watching = asyncio.create_task(watch())
+    try:
+        return await working
+    finally:
+        watching.cancel()

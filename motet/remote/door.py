@@ -65,7 +65,7 @@ class Guard:
         if problem is None:
             try:
                 return await self._app(scope, receive, answer)
-            except asyncio.CancelledError:  # the server closes, and has waited for long enough
+            except asyncio.CancelledError:  # it closes and has waited for long enough, or nobody is listening
                 problem = 503, "this server is closing"
         status, words = problem
         if not begun:

@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from motet.concurrency import all_of
+from motet.evals.lab.world import on
 from motet.methods import method
 from motet.methods.aggregate import read_log, skill_probe, skill_profiles, train_decider, train_fusion
+from motet.methods.common import gives_target
 from motet.methods.route import Roster, allocate, season, train_mixture, train_router, train_tokens
-from motet.methods.route.features import softmax
 from motet.methods.single import direct
 from motet.performance import run_blocking
 from motet.run import Run
@@ -22,8 +23,6 @@ Training = Callable[[Team[...], Sequence[Task]], Awaitable[Team[...]]]
 
 def lessons(topics: Sequence[str]) -> list[Task]:
     """Questions to learn from, with their answers: sums, on all topics in turn."""
-    from motet.evals.lab.world import on
-
     sums = [Task(f"What is {3 * i} + {i + 2}?", target=str(4 * i + 2), kind="number") for i in range(LESSONS)]
     return [on(task, topics[i % len(topics)]) for i, task in enumerate(sums)]
 
@@ -70,8 +69,8 @@ async def with_tokens(team: Team[...], tasks: Sequence[Task]) -> Team[...]:
 
 async def with_weights(team: Team[...], tasks: Sequence[Task]) -> Team[...]:
     """Learn by `train_mixture` how often each voice is drawn."""
-    theta = await train_mixture(team, tasks[: LESSONS // 2], store=Store.memory())
-    return team.configured(weights=_round(softmax(theta)))
+    weights = await train_mixture(team, tasks[: LESSONS // 2], store=Store.memory())
+    return team.configured(weights=_round(weights))
 
 
 async def with_controller(team: Team[...], tasks: Sequence[Task]) -> Team[...]:
@@ -97,8 +96,6 @@ async def _played(team: Team[...], tasks: Sequence[Task], start: int = 0) -> lis
 
 
 def _is_right(run: Run, task: Task) -> bool:
-    from motet.methods.common import gives_target
-
     return run.ok and gives_target(task, run.answer)
 
 

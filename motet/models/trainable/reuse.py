@@ -65,11 +65,11 @@ class Spent(NamedTuple):
 class KvPool:
     """What a model keeps of texts that its prompts have in common: `Torch("smollm2-135m", reuse=KvPool())`.
 
-    Shared texts are the task of the run, the replies that were passed, and those named here. Models of
+    Shared texts are those named here, the task of the run, and the replies that were passed. Models of
     several voices may have one pool; it serves any weights.
 
     Args:
-        shared: further texts that prompts have in common: documents, say.
+        shared: texts that prompts have in common, such as documents; one may be a part of the task.
         gamma: anchors serve when the entropy of their nearness is at most gamma times the most it could be:
             one of them is plainly the nearest. At 1 any two serve; below 0 only the same text does.
         anchors: how many are kept in a slot; the oldest goes.
@@ -97,10 +97,9 @@ class KvPool:
         texts = [source.text for source in context.sources] if context else []
         if context and context.task:
             texts.append(context.task.prompt)
-        wanted = [spell(text.strip()) for text in (*texts, *self.shared)]
-        return Composed(
-            self, policy, prompt, spans(prompt, [ids for ids in wanted if len(ids) >= self.least])
-        )
+        named, heard = ([spell(text.strip()) for text in some] for some in (self.shared, texts))
+        wanted = [ids for ids in (*_longest_first(named), *_longest_first(heard)) if len(ids) >= self.least]
+        return Composed(self, policy, prompt, spans(prompt, wanted))
 
     def note(self, asked: int, computed: int) -> None:
         """Add to what was spent."""
@@ -174,9 +173,9 @@ def sum_of(weights: Tensor, tensors: Sequence[Tensor]) -> Tensor:
 
 
 def spans(prompt: Ids, wanted: Sequence[Ids]) -> list[tuple[int, int]]:
-    """Where some texts stand in a prompt, in order; longer ones first, none over another or at an end."""
+    """Where some texts stand in a prompt, in order; none over one that is wanted more, or at an end."""
     found: list[tuple[int, int]] = []
-    for text in sorted(set(wanted), key=len, reverse=True):
+    for text in dict.fromkeys(wanted):
         # A tokenizer may join the ends of a text to what is beside them.
         forms = [ids for ids in (text, text[1:], text[:-1], text[1:-1]) if ids]
         ids = next((ids for ids in forms if _find(prompt, ids, 1) > 0), text)
@@ -187,6 +186,10 @@ def spans(prompt: Ids, wanted: Sequence[Ids]) -> list[tuple[int, int]]:
                 found.append((at, stop))
             at = _find(prompt, ids, stop)
     return sorted(found)
+
+
+def _longest_first(texts: Sequence[Ids]) -> list[Ids]:
+    return sorted(texts, key=len, reverse=True)
 
 
 def _find(prompt: Ids, ids: Ids, start: int) -> int:
