@@ -352,7 +352,7 @@ def test_spans_are_texts_apart_and_inside(texts: list[bytes], prompt: bytes) -> 
 
 
 def test_a_text_that_is_named_is_found_within_the_task(base: Base) -> None:
-    model = Torch(Policy(base, base.module), keep_empty=True, reuse=(pool := KvPool(TEXT)))
+    model = Torch(Policy(base, base.module), keep_empty=True, reuse=KvPool(TEXT))
     team = motet.methods.direct.cast(motet.Agent(model, sampling=Sampling(temperature=0, max_tokens=1)))
     for i, question in enumerate(("Who met?", "When did they meet?")):
         run = team.run(f"{TEXT}\n\n{question}", store=Store.memory())
