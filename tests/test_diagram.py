@@ -1,5 +1,6 @@
 """Who speaks to whom, as drawn: read off real runs, and the cards say the same."""
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -9,9 +10,9 @@ from click.testing import CliRunner
 
 from motet.cli import main
 from motet.evals.lab import sweep
-from motet.evals.lab.card import MEASURED, head
+from motet.evals.lab.card import MEASURED, answers_when_able, head, measured, preparing, section
 from motet.evals.lab.subject import subject
-from motet.evals.lab.words import gained, sign
+from motet.evals.lab.words import gained
 from motet.methods import METHODS
 from motet.viewer.diagram import Diagram, diagram
 from motet.viewer.lanes import lanes, mermaid
@@ -60,6 +61,52 @@ def test_what_is_only_later_is_dotted() -> None:
     assert made.edges[-1] == {"from": "strong", "to": "answer", "step": 3, "replies": 1, "calls": 0}
 
 
+@pytest.mark.parametrize("name", ["internet_of_agents", "magentic_one", "workforce", "agent_store"])
+def test_a_group_is_drawn_with_several_members(name: str) -> None:
+    run = subject(name).show()
+    members = {call.voice for call in run.calls if re.search(r"_\d$", call.voice)}
+    assert run.ok and len(members) >= 2
+    assert len(members) == 3 or name == "magentic_one"
+
+
+def test_a_repository_is_mended_in_two_ways_that_are_debated() -> None:
+    there = subject("swe_search")
+    assert set(drawn("swe_search").voices) == {"programmer", "valuer", "discriminators", "judge"}
+    run = there.show()
+    argued = next(call for call in run.calls if call.voice == "judge")
+    patches = set(re.findall(r"\+    return (\d+)", run.tape.path(argued.prompt)[-1].text))
+    assert len(patches) == 2
+    assert answers_when_able(there)
+
+
+def test_what_is_drawn_shows_who_can_speak_and_who_is_heard() -> None:
+    assert set(drawn("chase_sql").voices) == {"generator", "fixer", "selector"}
+    made = drawn("knapsack_composer")
+    heard = [edge for edge in made.edges if (edge["from"], edge["to"]) == ("agents", "composer")]
+    assert heard and made.edges[-1]["from"] == "composer"
+
+
+def test_code_in_a_docstring_stays_code() -> None:
+    ready = {name for name, method in METHODS.items() if preparing(method)}
+    assert {"agent_store", "focal_fusion", "free_agents", "improper_mixture"} <= ready
+    assert {"llm_selector", "mas_router"} <= ready
+    for name in ready:
+        lines = preparing(METHODS[name])
+        ast.parse(lines)
+        assert f"## Preparing it\n\n```py\n{lines}\n```\n\n## Who speaks" in head(name)
+        assert section(METHODS[name], "Failure").endswith(".") and " = " not in section(
+            METHODS[name], "Failure"
+        )
+    assert "Preparing" not in head("debate") and not preparing(METHODS["debate"])
+
+
+def test_a_card_says_what_its_method_learnt_on() -> None:
+    words = measured(sweep("free_agents", items=2), subject("free_agents"))
+    assert "made ready in each world on 48 other items: play a `season` with" in words
+    assert "made ready" not in measured(sweep("debate", items=2), subject("debate"))
+    assert "for all rows together" in words and "| tokens |" in words
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_fits_a_terminal_and_its_edges_are_those_of_the_run(name: str) -> None:
     run = subject(name).show()
@@ -95,4 +142,6 @@ def test_there_is_a_card_for_each_method_and_no_other() -> None:
 
 def test_a_figure_of_a_card_is_the_one_measured_again() -> None:
     [cell] = sweep("best_of_n", judge=0.9).cells
-    assert f"| judge 0.9 | {sign(cell.gain)} | {gained(cell.gain)} |" in (CARDS / "best_of_n.md").read_text()
+    found = re.search(r"\| judge 0.9 \| .* \| (\S+) \(.*?\) \|(.*?)\|", (CARDS / "best_of_n.md").read_text())
+    assert found and found[1] == gained(cell.gain).split()[0]
+    assert found[2].strip() == f"{100 * cell.method.mean:.1f}%"

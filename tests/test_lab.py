@@ -166,12 +166,14 @@ def test_signs_by_chance_are_as_rare_in_all_settings_together_as_one_should_be(a
 
 def test_a_weak_member_makes_a_mixture_lose_to_one_good_voice() -> None:
     """Self-MoA against MoA with a weak member (Li et al. 2025), at equal calls."""
-    axes = {"weak": (0, 1), "skill": 0.7, "judge": 0.0}
-    even, uneven = lab.sweep("mixture_of_agents", items=N, knobs={"n": 3, "layers": 2}, **axes).cells
+    axes = {"weak": (0, 1), "skill": 0.7, "judge": 0.0, "items": 150}
+    even, uneven = lab.sweep("mixture_of_agents", knobs={"n": 3, "layers": 2}, **axes).cells
     assert even.calls == uneven.calls == 4
     assert even.method.mean - uneven.method.mean > 0.1
-    assert uneven.gain.high < 0 and uneven.vote.mean == near(even.vote.mean)  # the rival is the able voice
-    good = lab.sweep("self_moa", items=N, knobs={"n": 3}, skill=0.7, judge=0.0).cells[0]
+    assert uneven.gain.high < 0 and uneven.vote.mean == near(
+        even.vote.mean, 150
+    )  # the rival is the able voice
+    good = lab.sweep("self_moa", items=150, knobs={"n": 3}, skill=0.7, judge=0.0).cells[0]
     assert good.calls == 4 and good.method.mean - uneven.method.mean > 0.05
 
 

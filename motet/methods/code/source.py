@@ -21,6 +21,8 @@ def not_main(program: str) -> str:
     >>> not_main('if __name__ == "__main__": input()')
     'if False                 : input()'
     """
+    if "__main__" not in program:
+        return program
     lines = program.encode().splitlines(keepends=True)
     for node in ast.walk(ast.Module(parsed(program), [])):
         match node:
