@@ -16,6 +16,12 @@ Act = Callable[[list[str], Sampling, str], str]
 
 EACH = 3  # parts of a plan
 WORK = "work.py"
+SKELETON = "def total(a: int, b: int) -> int:\n    return add(double(a), double(b))"
+PIECES = (
+    "def add(a: int, b: int) -> int:\n    return a + b",
+    "def double(n: int) -> int:\n    return 2 * n",
+)
+OPEN = "".join("\n\n\n" + piece.splitlines()[0] + "\n    pass" for piece in PIECES)
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,19 @@ def mender(model: Model) -> Model:
     return Actor(model, act, fresh=True)
 
 
+def mother(model: Model) -> Model:
+    """One of several who write a program: the first leaves two functions open, the others write one each."""
+
+    def act(said: list[str], _: Sampling, text: str) -> str:
+        if SKELETON not in text:  # it does not know how
+            return text
+        asked = re.split(r"It is called here|Keep your own part short", said[-1])[0]
+        piece = next((piece for piece in PIECES if piece.partition("(")[0] in asked), "")
+        return f"```python\n{piece or SKELETON + OPEN}\n```"
+
+    return Actor(model, act, fresh=True)
+
+
 def _unread(context: CallContext | None) -> CallContext | None:
     return msgspec.structs.replace(context, sources=()) if context else None
 
@@ -104,12 +123,20 @@ def _deal(value: Any, schema: Any) -> Any:
     first (a simulated solver knows one thing), but numbered, and with the names in turn."""
     if isinstance(value, dict):
         parts = schema.get("properties", {})
-        return {k: _deal(v, parts.get(k, {})) for k, v in value.items()}
+        dealt = {k: _deal(v, parts.get(k, {})) for k, v in value.items()}
+        return dealt | ({"next": _next(parts["next"])} if "next" in parts else {})
     items = schema.get("items", {})
     if not isinstance(value, list) or not value or not ("enum" in items or "properties" in items):
         return value
     size = min(max(EACH, len(value)), schema.get("maxItems", EACH))
     return [_nth(value[0], items, i) for i in range(size)]
+
+
+def _next(schema: Any) -> Any:
+    """Another name each time that more has been said."""
+    names = next(part["enum"] for part in schema.get("anyOf", [schema]) if "enum" in part)
+    context = CALL.get()
+    return names[len(context.sources if context else ()) % len(names)]
 
 
 def _nth(value: Any, schema: Any, i: int) -> Any:

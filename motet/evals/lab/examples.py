@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from motet.evals.lab.actors import WORK, leader, mender, reader, stumbler
-from motet.methods import EditTree, method
+from motet.evals.lab.actors import PIECES, SKELETON, WORK, leader, mender, mother, reader, stumbler
+from motet.methods import EditTree
 from motet.models.protocol import Model
-from motet.teams import Team
 from motet.types import Task
 
 if TYPE_CHECKING:
@@ -66,6 +65,12 @@ MEND = Task(
         }
     },
 )
+PARTS = Task(
+    "Write total(a: int, b: int) -> int, which returns the sum of the doubles of a and b.",
+    target="\n\n\n".join([SKELETON, *PIECES]),
+    kind="code",
+    tests="assert total(1, 2) == 6",
+)
 SINGER = "sim:skill=0.7,judge=0.8"
 TRIO = [SINGER, f"{SINGER},seed=1", f"{SINGER},seed=2"]
 THREE = {"agents": TRIO}
@@ -95,17 +100,6 @@ def example(name: str) -> Example:
     return EXAMPLES.get(name, Example)()
 
 
-def example_team(name: str, singer: Any = SINGER, **knobs: Any) -> Team[...]:
-    """The method with a voice in every seat that its example leaves open.
-
-    Args:
-        singer: who sings there. knobs: set over those of the example.
-    """
-    shown, team = example(name), method(name).team
-    cast = {voice: shown.voices.get(voice, singer) for voice in team.voices}
-    return team.configured(**{**shown.knobs, **knobs}).cast(**cast)
-
-
 def _by(name: str) -> "Training":
     """A training, by its name."""
     from motet.evals.lab import prepared
@@ -117,7 +111,7 @@ def _by(name: str) -> "Training":
 EXAMPLES: dict[str, Callable[[], Example]] = {
     "agent_coder": lambda: Example(DOUBLE, {"sandbox": "monty"}),
     "meta_gpt": lambda: Example(DOUBLE, {"sandbox": "monty"}),
-    "self_organized": lambda: Example(DOUBLE, {"sandbox": "monty"}),
+    "self_organized": lambda: Example(PARTS, {"sandbox": "monty"}, acts={"agents": mother}),
     "swe_search": lambda: Example(
         MEND,
         {"iterations": 6, "tree": EditTree(w=2, D=2), "sandbox": "subprocess"},
@@ -127,7 +121,7 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "chase_sql": lambda: Example(CATS, acts={"generator": stumbler}),
     "e2g": lambda: Example(KEYS),
     "internet_of_agents": lambda: Example(voices=THREE, acts={"client": leader}),
-    "magentic_one": lambda: Example(voices=THREE),
+    "magentic_one": lambda: Example(voices=THREE, acts={"orchestrator": leader}),
     "workforce": lambda: Example(voices={"workers": TRIO}, acts={"planner": leader, "coordinator": leader}),
     "knapsack_composer": lambda: Example(voices=THREE, acts={"composer": leader}),
     "mas_router": lambda: Example(voices=THREE, training=_by("with_controller")),
