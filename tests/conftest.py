@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from motet.cli.doctor import KEYS
+
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", max_examples=1000, deadline=None)  # pytest --hypothesis-profile search
 settings.load_profile("same")
@@ -30,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def own_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOTET_HOME", str(tmp_path / "motet-home"))
-    for name in ("OPENAI_API_KEY", "MOTET_API_KEY", "ANTHROPIC_API_KEY"):
+    for name in KEYS:
         monkeypatch.delenv(name, raising=False)
 
 

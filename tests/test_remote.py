@@ -17,17 +17,18 @@ import pytest
 from method_runs import play
 
 from motet import Agent, Budget, Store, Task
-from motet.errors import AuthFailed, BadInput, ConnectionLost, MissingExtra, UnknownName
+from motet.errors import AuthFailed, BadInput, ConnectionLost, MalformedReply, MissingExtra, UnknownName
 from motet.methods import direct, internet_of_agents, self_consistency
+from motet.models._loops import PerLoop
 from motet.models.names import model
-from motet.models.remote import RemoteAgent
+from motet.models.remote import RemoteAgent, close
 from motet.remote.agents import agent_app
 from motet.remote.client import Web
 from motet.remote.door import LARGEST_BODY, is_loopback, serve, serving
 from motet.remote.performer import Performer
 from motet.remote.web import Entry, Registry, web_app
 from motet.tape import project_store
-from motet.types import FailureKind
+from motet.types import FailureKind, Message, Sampling
 
 HERE = Path(__file__).parent
 JSON = {"content-type": "application/json"}
@@ -387,3 +388,20 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     for make in (lambda: agent_app(Performer(str.upper)), lambda: web_app(Registry())):
         with pytest.raises(MissingExtra, match=r"motet\[serve\]"):
             make()
+
+
+def test_a_server_cannot_put_the_token_on_the_tape_nor_earn_tokens() -> None:
+    def answer(body: bytes, status: int = 200) -> RemoteAgent:
+        agent = RemoteAgent("http://127.0.0.1:1", token="sesame")
+        respond = httpx.MockTransport(lambda _: httpx.Response(status, content=body))
+        agent._client = PerLoop(lambda: httpx.AsyncClient(transport=respond), close)
+        return agent
+
+    ask = [Message.say("user", "Hi.")]
+    with pytest.raises(AuthFailed, match=r"no \[key\] here.*MOTET_AGENT_TOKEN"):
+        asyncio.run(answer(b"no sesame here", 401).sample(ask, 1, Sampling()))
+    with pytest.raises(MalformedReply, match=r"got .*\[key\]"):
+        asyncio.run(answer(b"sesame").sample(ask, 1, Sampling()))
+    with pytest.raises(MalformedReply, match="expected 0 or more"):
+        spent = b'{"reply": "x", "usage": {"output_tokens": -9}}'
+        asyncio.run(answer(spent).sample(ask, 1, Sampling()))

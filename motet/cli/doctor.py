@@ -18,6 +18,8 @@ KEYS = (
     "GEMINI_API_KEY",
     "MISTRAL_API_KEY",
     "OPENROUTER_API_KEY",
+    "MOTET_AGENT_TOKEN",
+    "MOTET_SERVE_TOKEN",
 )
 SIGNS = {"ok": "[green]✓[/]", "warn": "[yellow]![/]", "fail": "[red]✗[/]"}
 

@@ -29,7 +29,15 @@ from motet.errors import (
 )
 from motet.models._loops import PerLoop
 from motet.models.openai_api.errors import of_status, translate
-from motet.models.remote import checked_address, close, http_client, side_by_side
+from motet.models.remote import (
+    TOKEN_HINT,
+    checked_address,
+    close,
+    hidden,
+    http_client,
+    side_by_side,
+    usage_of_one,
+)
 from motet.models.turns import turns
 from motet.tape.context import CALL
 from motet.types import Message, Reply, Sampling, Usage
@@ -50,7 +58,6 @@ UNWELL: dict[str, type[ModelError]] = {
 }
 SOONEST_S, LATEST_S = 0.1, 2.0  # between questions after a task
 CANCEL_S = 2.0  # for an agent to take notice that its task is cancelled
-TOKEN_HINT = "an agent by name is shown the token in MOTET_AGENT_TOKEN"
 JSON_ONLY = "Reply with JSON alone that fits this schema:\n{schema}"
 
 
@@ -140,21 +147,18 @@ class A2A:
         """
         if kind := UNWELL.get(heard.state):
             words = f"the task is {heard.state.lower()}: {heard.said or 'no reason was given'}"
-            raise kind(f"{self.name}: {self._hidden(words)}", usage=heard.usage(self.name))
+            raise kind(f"{self.name}: {hidden(words, self._token)}", usage=heard.usage(self.name))
         usage = heard.usage(self.name)
         if not heard.text.strip():
             raise EmptyReply(f"{self.name} answered nothing", usage=usage)
         return Reply(message=Message.say("assistant", heard.text), usage=usage, model=self.name)
-
-    def _hidden(self, words: str) -> str:
-        return words.replace(self._token or "\0", "[key]")
 
     def _translated(self, error: Exception) -> ModelError:
         import httpx
         from a2a.client import A2AClientTimeoutError
 
         cause = error.__cause__
-        words = f"{self.name}: {self._hidden(str(error))}"
+        words = f"{self.name}: {hidden(str(error), self._token)}"
         if isinstance(error, A2AClientTimeoutError):
             return ModelTimeout(words)
         status = getattr(error, "status_code", None)
@@ -249,10 +253,4 @@ class _Heard:
         Raises:
             MalformedReply: what it says is no usage.
         """
-        try:
-            usage = msgspec.convert(self._usage or {}, Usage, strict=False)
-            if min(msgspec.structs.astuple(usage)) < 0:
-                raise msgspec.ValidationError("Expected 0 or more")
-        except msgspec.ValidationError as error:
-            raise MalformedReply(f"{name}: {USAGE} is {self._usage!r}: {error}") from error
-        return msgspec.structs.replace(usage, calls=1)
+        return usage_of_one(self._usage or {}, f"{name}: {USAGE}")

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from motet.errors import BadInput, EmptyReply, MalformedReply, ModelTimeout, ServerError
+from motet.errors import AuthFailed, BadInput, EmptyReply, MalformedReply, ModelTimeout, ServerError
 from motet.models._loops import PerLoop
 from motet.models.openai_api.errors import of_status, translate
 from motet.models.turns import turns
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_REPLY_BYTES = 16 * 2**20
+TOKEN_HINT = "an agent by name is shown the token in MOTET_AGENT_TOKEN"
 
 
 class Said(Struct):
     """What an agent answers."""
 
     reply: str
-    usage: Usage = Usage()
+    usage: Any = {}
 
 
 class RemoteAgent:
@@ -71,15 +72,54 @@ class RemoteAgent:
         client = await self._client.get()
         try:
             async with asyncio.timeout(self._timeout_s):
-                answer = await _read(client, self._address, body, self.name)
+                answer = await self._read(client, body)
         except TimeoutError:
             raise ModelTimeout(f"{self.name}: no complete reply within {self._timeout_s:g} s") from None
         except httpx.HTTPError as error:
             raise translate(error, self.name, self._token) or ServerError(f"{self.name}: {error}") from None
         if not answer.reply.strip():
             raise EmptyReply(f"{self.name} answered nothing")
-        usage = msgspec.structs.replace(answer.usage, calls=1)
+        usage = usage_of_one(answer.usage, f"{self.name}: usage")
         return Reply(message=Message.say("assistant", answer.reply), usage=usage, model=self.name)
+
+    async def _read(self, client: "httpx.AsyncClient", body: bytes) -> Said:
+        data = b""
+        headers = {"content-type": "application/json"}
+        async with client.stream("POST", self._address, content=body, headers=headers) as response:
+            async for chunk in response.aiter_bytes():
+                data += chunk
+                if len(data) > MAX_REPLY_BYTES:
+                    raise MalformedReply(f"{self.name}: the reply is longer than {MAX_REPLY_BYTES} bytes")
+        if response.status_code >= 300:
+            words = hidden(data[:500].decode("utf-8", "replace"), self._token)
+            kind = of_status(response.status_code, words)
+            hint = f"; {TOKEN_HINT}" if kind is AuthFailed else ""
+            raise kind(f"{self.name}: HTTP {response.status_code}: {words}{hint}")
+        try:
+            return msgspec.json.decode(data, type=Said)
+        except msgspec.DecodeError as error:
+            got = hidden(repr(data[:80]), self._token)
+            raise MalformedReply(f"{self.name}: expected {{'reply': …}}, got {got}: {error}") from error
+
+
+def usage_of_one(told: Any, what: str) -> Usage:
+    """What one call came to, as another process tells it.
+
+    Raises:
+        MalformedReply: that is no usage.
+    """
+    try:
+        usage = msgspec.convert(told, Usage, strict=False)
+        if min(msgspec.structs.astuple(usage)) < 0:
+            raise ValueError("expected 0 or more")
+    except ValueError as error:
+        raise MalformedReply(f"{what} is {told!r}: {error}") from error
+    return msgspec.structs.replace(usage, calls=1)
+
+
+def hidden(words: str, token: str) -> str:
+    """The words without the token: what a server says goes on the tape."""
+    return words.replace(token, "[key]") if token else words
 
 
 async def side_by_side(asked: Sequence[Coroutine[Any, Any, Reply]]) -> list[Reply]:
@@ -90,23 +130,6 @@ async def side_by_side(asked: Sequence[Coroutine[Any, Any, Reply]]) -> list[Repl
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
     return [task.result() for task in tasks]
-
-
-async def _read(client: "httpx.AsyncClient", address: str, body: bytes, name: str) -> Said:
-    data = b""
-    headers = {"content-type": "application/json"}
-    async with client.stream("POST", address, content=body, headers=headers) as response:
-        async for chunk in response.aiter_bytes():
-            data += chunk
-            if len(data) > MAX_REPLY_BYTES:
-                raise MalformedReply(f"{name}: the reply is longer than {MAX_REPLY_BYTES} bytes")
-    if response.status_code >= 300:
-        words = data[:500].decode("utf-8", "replace")
-        raise of_status(response.status_code, words)(f"{name}: HTTP {response.status_code}: {words}")
-    try:
-        return msgspec.json.decode(data, type=Said)
-    except msgspec.DecodeError as error:
-        raise MalformedReply(f"{name}: expected {{'reply': …}}, got {data[:80]!r}: {error}") from error
 
 
 def checked_address(address: str) -> str:

@@ -16,12 +16,6 @@ Act = Callable[[list[str], Sampling, str], str]
 
 EACH = 3  # parts of a plan
 WORK = "work.py"
-SKELETON = "def total(a: int, b: int) -> int:\n    return add(double(a), double(b))"
-PIECES = (
-    "def add(a: int, b: int) -> int:\n    return a + b",
-    "def double(n: int) -> int:\n    return 2 * n",
-)
-OPEN = "".join("\n\n\n" + piece.splitlines()[0] + "\n    pass" for piece in PIECES)
 
 
 @dataclass(frozen=True)
@@ -90,19 +84,6 @@ def mender(model: Model) -> Model:
         answer = re.search(r"Answer: (\S+)", text)
         new = f"    return {answer[1]}  # Answer: {answer[1]}" if answer else ""
         return f"EDIT {WORK}\n<<<<\n    return 0\n====\n{new}\n>>>>" if answer else text
-
-    return Actor(model, act, fresh=True)
-
-
-def mother(model: Model) -> Model:
-    """One of several who write a program: the first leaves two functions open, the others write one each."""
-
-    def act(said: list[str], _: Sampling, text: str) -> str:
-        if SKELETON not in text:  # it does not know how
-            return text
-        asked = re.split(r"It is called here|Keep your own part short", said[-1])[0]
-        piece = next((piece for piece in PIECES if piece.partition("(")[0] in asked), "")
-        return f"```python\n{piece or SKELETON + OPEN}\n```"
 
     return Actor(model, act, fresh=True)
 

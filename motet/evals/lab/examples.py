@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from motet.evals.lab.actors import PIECES, SKELETON, WORK, leader, mender, mother, reader, stumbler
+from motet.evals.lab.actors import WORK, leader, mender, reader, stumbler
 from motet.methods import EditTree
 from motet.models.protocol import Model
 from motet.types import Task
@@ -65,12 +65,6 @@ MEND = Task(
         }
     },
 )
-PARTS = Task(
-    "Write total(a: int, b: int) -> int, which returns the sum of the doubles of a and b.",
-    target="\n\n\n".join([SKELETON, *PIECES]),
-    kind="code",
-    tests="assert total(1, 2) == 6",
-)
 SINGER = "sim:skill=0.7,judge=0.8"
 TRIO = [SINGER, f"{SINGER},seed=1", f"{SINGER},seed=2"]
 THREE = {"agents": TRIO}
@@ -111,7 +105,7 @@ def _by(name: str) -> "Training":
 EXAMPLES: dict[str, Callable[[], Example]] = {
     "agent_coder": lambda: Example(DOUBLE, {"sandbox": "monty"}),
     "meta_gpt": lambda: Example(DOUBLE, {"sandbox": "monty"}),
-    "self_organized": lambda: Example(PARTS, {"sandbox": "monty"}, acts={"agents": mother}),
+    "self_organized": lambda: Example(DOUBLE, {"sandbox": "monty"}),
     "swe_search": lambda: Example(
         MEND,
         {"iterations": 6, "tree": EditTree(w=2, D=2), "sandbox": "subprocess"},
