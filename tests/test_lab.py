@@ -240,6 +240,12 @@ def test_what_learns_is_made_ready_on_the_voices_of_the_world(name: str, knob: s
     assert subject(name, **({knob: told} if knob else {})).training is (None if knob else there.training)
 
 
+def test_who_finds_out_the_liars_is_held_against_a_vote_that_has_not() -> None:
+    [cell] = lab.sweep("agent_store", items=N, deceivers=2).cells
+    assert (cell.votes, cell.vote.mean) == (1, near(0.6 / 3))
+    assert cell.method.mean == near(0.6) and cell.gain.low > 0.2
+
+
 def test_tokens_and_money_are_counted() -> None:
     cheap, dear = lab.sweep("debate", items=10, cost=(1, 2)).cells
     assert cheap.tokens == dear.tokens > cheap.vote_tokens > 9 * 32  # who reads more, pays more

@@ -16,6 +16,7 @@ from motet import Store, Task
 from motet.errors import BadRequest, ContextOverflow
 from motet.methods import latent_hierarchy, latent_mas
 from motet.models.latent import Thought, latent_space, read, think
+from motet.models.names import model
 from motet.models.rule import Rule
 from motet.models.trainable.cache import new_cache
 from motet.models.trainable.kv import Kv, can_turn, extend, lay, taken, turned
@@ -406,3 +407,15 @@ def test_a_team_that_reads_the_same_texts_saves_most_of_its_prompts(base: Base) 
         plain = naive(base, prompt, start, stop - start)
         assert i == 0 or computed < 0.1 * len(prompt), "without a context it is computed once"
         assert gap(base, prompt, found) < 0.5 * gap(base, prompt, plain)
+
+
+def test_a_name_is_enough_to_share_keys_and_values() -> None:
+    voice = model("kvcomm:tiny:hidden=32,layers=2,heads=2")
+    assert voice is model("kvcomm:tiny:hidden=32,layers=2,heads=2"), "all voices of a name have one pool"
+    assert voice.name.startswith("kvcomm:tiny") and "+kvcomm:gamma=0.3" in voice.identity
+    task = Task(f"{TEXT} Who met?")
+    knobs = Sampling(temperature=0, max_tokens=2)
+    team = motet.methods.direct.cast(motet.Agent(voice, sampling=knobs))
+    for _ in range(4):
+        team.run(task, store=Store.memory())
+    assert voice._reuse.spent.saved > 0

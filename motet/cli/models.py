@@ -68,7 +68,8 @@ def _list(as_json: bool) -> None:
     if as_json:
         print_json({"forms": forms, "local": local})
         return
-    console().print(make_table(("model name", "what it is"), [(f["form"], f["about"]) for f in forms]))
+    named = [(f["form"].replace(", ", "\n"), f["about"]) for f in forms]
+    console().print(make_table(("model name", "what it is"), named))
     click.echo()
     rows = [
         (

@@ -69,6 +69,13 @@ def _torch(name: str) -> Model:
     return Torch(name.partition(":")[2])
 
 
+def _kvcomm(name: str) -> Model:
+    from motet.models.trainable.model import Torch
+    from motet.models.trainable.reuse import KvPool
+
+    return Torch(name.partition(":")[2], reuse=KvPool())
+
+
 def _person(name: str) -> Model:
     from motet.models.person import Person
 
@@ -112,6 +119,9 @@ KINDS: dict[str, Kind] = {
     "sim": Kind("sim:KEY=VALUE,…", "a simulated solver of known skill", _sim),
     "torch": Kind(
         "torch:FOLDER, torch:FILE.safetensors, torch:smollm2-135m, torch:tiny", "trainable weights", _torch
+    ),
+    "kvcomm": Kind(
+        "kvcomm:NAME", "the same, with keys and values of shared texts computed once (KVCOMM)", _kvcomm
     ),
     "person": Kind("person", "somebody at the terminal", _person),
     "agent": Kind(

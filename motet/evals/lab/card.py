@@ -104,7 +104,8 @@ def measured(found: Sweep, there: Subject) -> str:
     if there.training:
         words = inspect.cleandoc(there.training.__doc__ or "").partition("\n")[0]
         about.append(
-            f"It was made ready in each world on {LESSONS} other items: {words[0].lower()}{words[1:]}\n"
+            f"It was made ready in each world on {LESSONS} other items: {words[0].lower()}{words[1:]} Since "
+            "liars may be found out so, as many of self-consistency's samples are theirs as of the seats.\n"
         )
     table = [
         titles,

@@ -217,8 +217,8 @@ class Trial:
         mine = _played(right, runs)
         calls = sum(len(run.calls) for run in runs) / len(runs)
         votes = max(1, round(calls))
-        lied = round(votes * self._lying(there, world, runs))
-        theirs = self._vote(tasks, [able] * (votes - lied) + [liar(world)] * lied, seeds)
+        lied = votes * self._lying(there, world, runs)
+        theirs = self._vote(tasks, (able, liar(world)), votes, lied, seeds)
         return Cell(
             world=dict(world),
             method=mean_ci(mine.marks),
@@ -240,10 +240,22 @@ class Trial:
         said = [call.model == liar(world) for run in runs for call in run.calls]
         return sum(said) / max(1, len(said))
 
-    def _vote(self, tasks: Sequence[Task], voters: Sequence[str], seeds: range) -> Played:
-        key = (*(task.prompt for task in tasks), *voters, seeds)
+    def _vote(
+        self, tasks: Sequence[Task], who: tuple[str, str], votes: int, lied: float, seeds: range
+    ) -> Played:
+        """Votes of the able and of liars, of whom there are `lied` on average: on some items one more."""
+        key = (*(task.prompt for task in tasks), *who, votes, lied, seeds)
         if key not in self.rivals.held:
-            self.rivals.held[key] = _played(*marks(vote.cast(voters=list(voters)), tasks, seeds))
+            items = list(islice(cycle(tasks), len(seeds)))
+            least = int(lied + 1e-9)
+            more = round((lied - least) * len(seeds))
+            right, runs = list[float](), list[Run]()
+            for liars, span in ((least + 1, slice(more)), (least, slice(more, None))):
+                if seeds[span]:
+                    voters = [who[0]] * (votes - liars) + [who[1]] * liars
+                    some = marks(vote.cast(voters=voters), items[span], seeds[span])
+                    right, runs = right + some[0], runs + some[1]
+            self.rivals.held[key] = _played(right, runs)
         return self.rivals.held[key]
 
 

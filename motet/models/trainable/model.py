@@ -52,9 +52,8 @@ class Torch:
     ) -> None:
         need_torch()
         self._policy = source if isinstance(source, Policy) else None
-        self.name = (
-            f"torch:{source.base.name}#{source.id}" if isinstance(source, Policy) else f"torch:{source}"
-        )
+        weights = f"{source.base.name}#{source.id}" if isinstance(source, Policy) else source
+        self.name = f"{'kvcomm' if reuse else 'torch'}:{weights}"
         self._keep_empty, self._reuse = keep_empty, reuse
         self._chats = Chats()
 
