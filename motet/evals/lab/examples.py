@@ -108,7 +108,7 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
     "self_organized": lambda: Example(DOUBLE, {"sandbox": "monty"}),
     "swe_search": lambda: Example(
         MEND,
-        {"iterations": 6, "tree": EditTree(w=2, D=2), "sandbox": "subprocess"},
+        {"iterations": 6, "tree": EditTree(w=2, D=2)},
         acts={"programmer": mender},
     ),
     "codecor": lambda: Example(DOUBLE, {"sandbox": "monty"}),
