@@ -81,6 +81,7 @@ from motet.methods.refine import e2g, self_refine, talkhier
 from motet.methods.retrieve import chain_of_agents, ext_agents, hm_rag, main_rag, ragenta
 from motet.methods.route import (
     Controller,
+    Entry,
     Roster,
     agent_store,
     allocate,
@@ -128,7 +129,7 @@ def method(name: str) -> Method:
 
 
 __all__ = [
-    "METHODS", "Controller", "EditTree", "Experience", "Log", "Method", "Roster", "Stream",
+    "METHODS", "Controller", "EditTree", "Entry", "Experience", "Log", "Method", "Roster", "Stream",
     "adaptive_consistency", "agent4debate", "agent_coder", "agent_store", "agent_verse", "allocate",
     "best_agents", "best_aggregator", "best_of_n", "cascade", "chain_of_agents", "chain_of_thought",
     "chase_sql", "codecor", "debate", "direct", "discussion", "distil", "drift", "dylan", "e2g",

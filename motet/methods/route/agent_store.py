@@ -13,7 +13,7 @@ itself; when it fails too, the run fails, or goes on without that part. When the
 goes to one agent; when it cannot put the results together, the last result is the answer. Without tokens,
 agents are found by the words of their descriptions.
 
-    store = [entry_of_writer, entry_of_solver]
+    store = [Entry("writes", ("Write a poem.",)), Entry("does sums", ("What is 2 + 2?",))]
     team = agent_store(tokens=train_tokens([e.demonstrations for e in store])).cast(
         manager="local", agents=[writer, solver]
     )
