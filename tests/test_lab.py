@@ -150,6 +150,11 @@ def test_a_method_without_effect_shows_no_sign(name: str) -> None:
     assert len({cell.vote.mean for cell in found.cells}) > 5  # worlds have items of their own
 
 
+def test_a_group_of_one_has_no_profile() -> None:
+    found = lab.survey("self_organized", items=1)
+    assert not any(cell.world["profile"] for cell in found.cells)
+
+
 @pytest.mark.parametrize("apart", [0.02, 0.2])
 def test_signs_by_chance_are_as_rare_in_all_settings_together_as_one_should_be(apart: float) -> None:
     """Marks with a true gain of 0, of which few differ, or many."""

@@ -139,7 +139,11 @@ def survey(
 ) -> Sweep:
     """Try a method in the middle of the map and along each of `AXES`, one at a time: what a card shows."""
     there = subject(tried, **(knobs or {}))
-    most = {"deceivers": there.most_deceivers, "weak": there.most_deceivers, "profile": bool(there.group)}
+    most = {
+        "deceivers": there.most_deceivers,
+        "weak": there.most_deceivers,
+        "profile": bool(there.group and len(there.seats) > 1),
+    }
     worlds: list[World] = [{}]
     for name, values in AXES.items():
         worlds += [{name: v} for v in values if v != BASE[name] and v <= most.get(name, v)]
