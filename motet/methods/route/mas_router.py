@@ -14,7 +14,7 @@ the run fails.
 
     router = mas_router(profiles=["small and cheap", "large and strong"]).cast(agents=[small, large])
     runs = [router.run(task, seed=seed) for task in training for seed in range(6)]
-    better = router(controller=train_router(runs, lam=10))      # and again, with runs of the better one
+    better = router(controller=train_router(runs, lam=10))  # and again, with runs of the better one
 """
 
 from collections.abc import Sequence
