@@ -1,10 +1,10 @@
 """What voices with the same weights save by sharing keys and values: `python -m benchmarks.latent [--n 40]`.
 
-First, teams of four answer sums: they hand over words, words whose keys and values are used again (KVCOMM),
-or thoughts (LatentMAS). Then reports of one form are put behind four beginnings, and what is expected next is
-compared with that after the whole prompt computed: for keys and values that are only turned to their place,
-and for those with the offset of anchors. At last five voices, each of which reads what all said, work on such
-reports. On the embedded model, in 32 bits; it takes ten minutes or so.
+First, teams of four answer sums: they hand over words or thoughts (LatentMAS). Then reports of one form are put
+behind four beginnings (KVCOMM), and what is expected next is compared with that after the whole prompt computed:
+for keys and values that are only turned to their place, and for those with the offset of anchors. At last five
+voices, each of which reads what all said, work on such reports. On the embedded model, in 32 bits; half an hour
+of one core. Seconds are the processor's.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def main() -> None:
     base = load_base(MODEL)
     policy = Policy(base, base.module)
     reuse.expected(policy, base.vocabulary.encode("Hello."), None, ())
-    console = Console()
+    console = Console(width=110)
     for title, columns, rows in (
         (
             f"{options.n} sums, {handover.WORDS} tokens a reply",

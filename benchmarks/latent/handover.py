@@ -1,4 +1,4 @@
-"""Teams of four on sums that hand over words, words whose keys and values are used again, or thoughts."""
+"""Teams of four on sums that hand over words, or thoughts."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ from motet.models.latent import Thought
 from motet.models.trainable.kv import extend
 from motet.models.trainable.latent import Thinker
 from motet.models.trainable.model import Torch
-from motet.models.trainable.reuse import KvPool
 from motet.models.trainable.weights import Policy
 from motet.types import Message, Reply
 
 SUITE = "arithmetic?difficulty=1"
 M = 10
 WORDS = 48
-COLUMNS = ("team", "right, %", "prompt tokens", "computed", "saved", "latent steps", "decoded", "s")
+SEED = 1  # the prompts of latent_mas were chosen on eight items of the usual sample
+COLUMNS = ("team", "right, %", "prompt tokens", "computed", "saved", "latent steps", "decoded", "CPU s")
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,9 @@ class Wordy:
 def teams(policy: Policy, n: int) -> list[tuple[str, ...]]:
     """A row for each team and kind of hand-over: the mean of a run on `n` sums, greedy."""
     knobs = Sampling(temperature=0, max_tokens=WORDS)
-    tasks = load_suite(SUITE).sample(n).tasks
+    tasks = load_suite(SUITE).sample(n, seed=SEED).tasks
     casts: dict[str, Callable[[], Any]] = {
         "words": lambda: Wordy(Torch(policy)),
-        "words, used again": lambda: Wordy(Torch(policy, reuse=KvPool())),
         f"thoughts, m={M}": lambda: Torch(policy),
     }
     rows = [row("one call", direct.cast(Agent(Wordy(Torch(policy)), sampling=knobs)), tasks)]
@@ -65,9 +64,9 @@ def teams(policy: Policy, n: int) -> list[tuple[str, ...]]:
 
 def row(name: str, team: Any, tasks: Sequence[Task]) -> tuple[str, ...]:
     """What a team got right and spent."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     runs = [team.run(task, store=Store.memory()) for task in tasks]
-    seconds = (time.perf_counter() - begun) / len(tasks)
+    seconds = (time.process_time() - begun) / len(tasks)
     right = [
         float(run.ok and extract(task, run.answer) == task.target)
         for run, task in zip(runs, tasks, strict=True)

@@ -30,12 +30,12 @@ FORM = (
     "measured a pressure of {p} bar at the inlet and wrote it down in the book. The next visit is planned "
     "for the spring; until then {name} will look at the pump once a week and call us when it leaks again."
 )
-TASKS = 6
-WORDS = 12
+TASKS = 8
+WORDS = 20
 TITLE = f"8 reports behind {len(BEGINNINGS)} beginnings; KL and |logit| where reused"
-COLUMNS = ("keys and values", "prompt tokens", "computed", "saved", "KL", "max |logit|", "same word", "s")
+COLUMNS = ("keys and values", "prompt tokens", "computed", "saved", "KL", "max |logit|", "same word", "CPU s")
 TEAM_TITLE = f"five voices, three rounds, {TASKS} reports; greedy, {WORDS} tokens a reply"
-TEAM_COLUMNS = ("keys and values", "prompt tokens", "computed", "saved", "as computed", "s")
+TEAM_COLUMNS = ("keys and values", "prompt tokens", "computed", "saved", "as computed", "CPU s")
 WHAT_NEXT = "\n\nNow write your answer, and be brief."
 
 
@@ -100,9 +100,9 @@ def prompts(policy: Policy) -> list[tuple[str, ...]]:
     found: dict[str, list[Tensor]] = {}
     rows: list[tuple[str, ...]] = []
     for name, pool in ways.items():
-        begun = time.perf_counter()
+        begun = time.process_time()
         results = [expected(policy, prompt, pool, text) for prompt, text in asked]
-        seconds = time.perf_counter() - begun
+        seconds = time.process_time() - begun
         found[name] = [logits for logits, _ in results]
         pairs = list(zip(found["computed"], found[name], strict=True))
         read, computed = sum(len(p) for p, _ in asked), sum(c for _, c in results)
@@ -146,9 +146,9 @@ def team(policy: Policy) -> list[tuple[str, ...]]:
     }
     for name, pool in ways.items():
         cast = everybody.cast(voices=Agent(Torch(policy, reuse=pool, keep_empty=True), sampling=knobs))
-        begun = time.perf_counter()
+        begun = time.process_time()
         runs = [cast.run(task, store=Store.memory()) for task in tasks]
-        seconds = time.perf_counter() - begun
+        seconds = time.process_time() - begun
         read = sum(run.usage.input_tokens for run in runs)
         kept = sum(run.usage.cached_tokens for run in runs)
         pairs = [pair for run in runs for pair in sampled(policy, run)]

@@ -21,15 +21,10 @@ from motet.models.latent import latent_space, think
 from motet.teams import team
 from motet.types import Content, Reply, Task
 
-PLAN = "Plan how to solve this question, step by step. Do not answer it."
-CRITICISE = """\
-A plan for the question below is in your memory, or in words below. Repeat the plan and say what is wrong \
-with it or missing."""
-REFINE = """\
-A plan for the question below, with notes on it, is in your memory, or in words below. Write a better plan."""
-JUDGE = """\
-Answer the question below. A plan for it is in your memory, or in words below; leave out of it what does not \
-help. Think step by step."""
+PLAN = "Make a plan for this question, step by step."
+CRITICISE = "Check the plan for this question, step by step."
+REFINE = "Improve the plan for this question, step by step."
+JUDGE = "Solve this question with the plan, step by step."
 
 
 @team
