@@ -1,10 +1,10 @@
-"""What voices with the same weights save by sharing keys and values: `python -m benchmarks.latent [--n 40]`.
+"""What voices of the same weights save by sharing keys and values: `python -m benchmarks.latent [--n 40]`.
 
-First, teams of four answer sums: they hand over words or thoughts (LatentMAS). Then reports of one form are put
-behind four beginnings (KVCOMM), and what is expected next is compared with that after the whole prompt computed:
-for keys and values that are only turned to their place, and for those with the offset of anchors. At last five
-voices, each of which reads what all said, work on such reports. On the embedded model, in 32 bits; half an hour
-of one core. Seconds are the processor's.
+First, teams of four answer sums: they hand over words or thoughts (LatentMAS). Then reports of one form are
+put behind four beginnings (KVCOMM), and what is expected next is compared with that after the whole prompt
+computed: for keys and values that are only turned to their place, and for those with the offset of anchors.
+At last five voices, each of which reads what all said, work on such reports. On the embedded model, in 32
+bits; half an hour of one core. Seconds are the processor's.
 """
 
 import argparse
