@@ -23,7 +23,7 @@ Waiting: with 20 ms a call a run cannot take less than 20 ms times its chain, th
 which each read the one before, as the tape has it. Steps are what happened one after another: where they
 exceed the chain, the method waited for something that it looked at and did not show to the next voice
 (whether to go on, whom to ask). A ratio over the chain says how much longer a run took for that, a ratio over
-the steps what it took besides.
+the steps what it took besides. The quickest of three runs counts.
 """
 
 import argparse
@@ -63,6 +63,7 @@ from motet.viewer.diagram import diagram
 SINGER = "sim:skill=0.6,judge=0.7"
 LATENCY_S = 0.02
 REPEAT = 40
+WAITS = 3
 LIMIT = 2.0
 RESULTS = Path(__file__).parent / "results" / "methods.json"
 
@@ -274,9 +275,11 @@ async def measure(there: Subject) -> dict[str, float]:
         work, same, floor = await fastest(plays)
         for ready in models:
             ready.latency_s = LATENCY_S
-        begun = time.perf_counter()
-        run = await team.arun(there.task, store=Store.memory())
-        waited = time.perf_counter() - begun
+        waited = inf
+        for _ in range(WAITS):
+            begun = time.perf_counter()
+            run = await team.arun(there.task, store=Store.memory())
+            waited = min(waited, time.perf_counter() - begun)
     chain, steps = longest_chain(run.calls), diagram(run.tape).steps
     return {
         "calls": len(run.calls),
