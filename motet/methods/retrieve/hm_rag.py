@@ -23,7 +23,7 @@ from msgspec import Meta, Struct
 
 from motet.agent import Voice
 from motet.answers import canonical, extract, instruction
-from motet.combine import answered, ask_each, tally
+from motet.combine import answered, ask_each, majority, tally
 from motet.errors import ModelError
 from motet.methods.common import at_least, brought, share
 from motet.methods.retrieve.corpus import NOTHING, documents_of
@@ -102,7 +102,7 @@ async def hm_rag(  # noqa: PLR0913 (five voices are the method)
         o for o in outcomes if isinstance(o, Reply) and (not unknown or extract(task, o.text) != unknown)
     ]
     counted = tally(task, known, of=len(outcomes))
-    vote = Linked(counted.winner, counted.votes[counted.winner]) if counted.winner else None
+    vote = majority(task, known) if counted.winner else None
     if vote and counted.share() > threshold:
         return vote
     views = [
